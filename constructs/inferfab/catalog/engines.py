@@ -1,0 +1,70 @@
+"""Engine pairs (a Dynamo version and the vLLM version it pins) and their flag lists."""
+
+import json
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from inferfab.catalog.facts import DATA, BadFactFile, FactFile, read_facts
+from inferfab.record import Record
+
+
+class EnginePair(Record):
+    """One Dynamo release with what it pins."""
+
+    dynamo: str
+    vllm: str
+    nixl: str
+    cuda: str
+    minimum_driver: str
+    image: str
+    """Runtime image repository without tag."""
+    efa_tag_suffix: str
+    """Appended to the version to name the image that holds the EFA userland."""
+    default_block_tokens: int
+    source: str
+
+
+class EnginePairFile(FactFile):
+    pairs: tuple[EnginePair, ...]
+
+
+class Flag(BaseModel):
+    """One command-line flag as the released package declares it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    flags: tuple[str, ...]
+    group: str = ""
+    type: str = "str"
+    optional: bool = False
+    default: Any = None
+    choices: tuple[Any, ...] | None = None
+    choices_open: bool = False
+    negatable: bool = False
+    action: str | None = None
+    nargs: str | int | None = None
+    deprecated: bool | str | None = None
+
+
+@cache
+def engine_pairs() -> dict[str, EnginePair]:
+    """All pairs by Dynamo version."""
+    found = read_facts(DATA / "engine_pairs.yaml", EnginePairFile).pairs
+    return {pair.dynamo: pair for pair in found}
+
+
+@cache
+def vllm_flags(version: str) -> dict[str, Flag]:
+    """Flags of one vLLM version by every spelling (``--tensor-parallel-size`` and ``-tp``).
+
+    :raises BadFactFile: if no list of that version is in the catalog, or the list is broken.
+    """
+    path = DATA / f"vllm_flags_{version}.json"
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        declared = [Flag.model_validate(flag) for flag in raw["flags"].values()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFactFile(path, [str(error)]) from error
+    return {spelling: flag for flag in declared for spelling in flag.flags}
