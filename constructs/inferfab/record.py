@@ -10,4 +10,4 @@ class Record(BaseModel):
     closed, because a misspelled key that is silently ignored is the most expensive kind of typo.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")

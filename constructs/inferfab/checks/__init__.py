@@ -1,0 +1,1 @@
+"""The rules, grouped by the layers they join; one registry, one finding type."""

@@ -1,0 +1,1 @@
+"""The input: one typed environment file, read with line numbers kept."""

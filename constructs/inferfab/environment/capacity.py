@@ -1,0 +1,44 @@
+"""How GPU capacity is bought."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Input, Usd
+
+
+class OnDemand(Input):
+    """Paid by the second, available when the cloud has it."""
+
+    kind: Literal["on_demand"] = "on_demand"
+
+
+class Spot(Input):
+    """Cheaper, and taken back at short notice."""
+
+    kind: Literal["spot"]
+
+
+class Reservation(Input):
+    """Capacity that is already reserved in the cell's zone (AWS ODCR, Google reservation)."""
+
+    kind: Literal["reservation"]
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    """AWS `cr-…`; Google: reservation name."""
+    block: str | None = None
+    """Google: reservation block to target (closest placement). Default: any block."""
+
+
+class CapacityBlock(Input):
+    """AWS Capacity Block: bought up front for fixed days, not refundable."""
+
+    kind: Literal["capacity_block"]
+    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
+    """The reservation that the purchase made."""
+    ends_at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
+    """When it ends, UTC, `2027-01-31T11:30:00Z`; EKS drains 40 minutes before."""
+    usd_per_instance_hour: Usd | None = None
+    """Up-front fee over instances and hours. Default: unknown, and the plan shows a range."""
+
+
+Capacity = Annotated[OnDemand | Spot | Reservation | CapacityBlock, Field(discriminator="kind")]

@@ -1,0 +1,108 @@
+"""Cells: one zone, one cluster, one fabric, its pools and gateways."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Cidr, Count, Input, Items, Name, PositiveCount
+from inferfab.environment.pools import PoolInCell
+
+
+class NewNetwork(Input):
+    """A network of the cell's own."""
+
+    kind: Literal["new"] = "new"
+    cidr: Cidr
+    """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
+
+
+class ExistingNetwork(Input):
+    """A network that somebody else owns; we add security groups and endpoints, no routes."""
+
+    kind: Literal["existing"]
+    vpc_id: Annotated[str, Field(min_length=3, max_length=200)]
+    """AWS `vpc-…`, Google network name."""
+    cidr: Cidr
+    """The network's range, for overlap checks and rules."""
+    node_subnet_ids: Annotated[Items[str], Field(min_length=1)]
+    """Subnets of system nodes, in at least two zones on AWS (the control plane wants two)."""
+    inference_subnet_id: str
+    """Subnet of the GPU nodes, in the cell's zone."""
+    public_subnet_ids: Items[str] = ()
+    """Subnets of the load balancer. Default: an internal load balancer in the node subnets."""
+
+
+Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
+
+
+class Cluster(Input):
+    """The cell's Kubernetes cluster."""
+
+    kubernetes: Annotated[str, Field(pattern=r"^1\.\d{2}$")] = "1.36"
+    """Minor version, quoted. Default: 1.36."""
+    existing: str | None = None
+    """Name of a cluster that is already there. Default: we make one."""
+
+
+class EfaFabric(Input):
+    """AWS Elastic Fabric Adapter: the RDMA path of P and larger G instances."""
+
+    kind: Literal["efa"]
+    plugin: Literal["device-plugin", "dranet"] = "device-plugin"
+    """Who hands EFA interfaces to pods. Default: the device plugin (pods are privileged); `dranet` needs Kubernetes 1.34."""
+
+
+class RoceFabric(Input):
+    """RoCEv2: RDMA over Ethernet on a network of its own (Google A3 Ultra, A4, A4X; owned racks)."""
+
+    kind: Literal["roce"]
+    rdma_cidr: Cidr | None = None
+    """Range of the RDMA subnets, one a NIC. Default: the upper half of the cell's range."""
+    dscp: Annotated[int, Field(ge=0, le=63)] = 26
+    """DSCP of RoCE data, where the fabric lets us mark. Default: 26."""
+
+
+class TcpFabric(Input):
+    """No RDMA. Fine for aggregated pools; disaggregation pays for it in TTFT, and the plan says how much."""
+
+    kind: Literal["tcp"]
+
+
+Fabric = Annotated[EfaFabric | RoceFabric | TcpFabric, Field(discriminator="kind")]
+
+
+class SystemNodes(Input):
+    """Nodes for the gateway, operators, routers and metrics: no GPUs."""
+
+    instance: str | None = None
+    """Machine type. Default: m7i.2xlarge on AWS, n2-standard-8 on Google."""
+    count: Annotated[PositiveCount, Field(le=100)] = 3
+    """Default: 3."""
+
+
+class Gateways(Input):
+    """The cell's own entrance."""
+
+    replicas: Count = 2
+    """Default: 2, on different nodes."""
+    public: bool = True
+    """Reachable from the internet through the cell's load balancer. Default: yes; the only public entrance."""
+
+
+class Cell(Input):
+    """The unit of placement, blast radius, upgrade and routing weight."""
+
+    cloud: Literal["aws", "gcp"]
+    region: str
+    zone: str
+    """Zone name. GPU capacity, EFA and RoCE do not cross it."""
+    network: Network
+    cluster: Cluster = Cluster()
+    fabric: Fabric | None = None
+    """Default: EFA on AWS, RoCE on Google, when a pool's machine has it; otherwise TCP."""
+    traffic_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the environment's traffic. Default: equal among the cells that name none."""
+    system_nodes: SystemNodes = SystemNodes()
+    gateways: Gateways = Gateways()
+    pools: Annotated[dict[Name, PoolInCell | None], Field(min_length=1)]
+    """Pools that run here; each may say what differs here."""

@@ -1,0 +1,20 @@
+"""The engine pair."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from inferfab.environment.base import Input
+
+Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+
+
+class Engine(Input):
+    """The Dynamo release, and with it the vLLM release that it pins."""
+
+    dynamo: Version
+    """Dynamo version, quoted. `1.6.1` is in the catalog."""
+    vllm: Version | None = None
+    """vLLM version. Default: the one that this Dynamo pins; naming another is an error, not a wish."""
+    image_registry: str | None = None
+    """Registry and path in which the runtime image is mirrored. Default: NVIDIA's own."""

@@ -1,0 +1,54 @@
+"""The whole environment file."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Cidr, Input, Items, Name
+from inferfab.environment.cells import Cell
+from inferfab.environment.engine import Engine
+from inferfab.environment.money import Budget, Prices
+from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
+from inferfab.environment.pools import Pool
+from inferfab.environment.routing import Routing
+from inferfab.environment.served_models import ServedModel
+from inferfab.environment.tiers import Tier
+
+
+class KeptApart(Input):
+    """Ranges of other traffic that must not meet inference traffic."""
+
+    storage: Items[Cidr] = ()
+    training: Items[Cidr] = ()
+
+
+class Environment(Input):
+    """One deployable whole: dev, staging, prod."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+    name: Annotated[Name, Field(max_length=20)]
+    """Short name; it begins the name of everything that is made."""
+    owner: Annotated[str, Field(min_length=1, max_length=100)]
+    """Team that answers for it."""
+    tags: dict[str, str] = {}
+    """Tags on every cloud resource."""
+    accounts: Accounts
+    state: State | None = None
+    """Default: bucket `inferfab-state-<account>-<environment>` in the first AWS cell's region."""
+    access: Access = PrivateAccess()
+    """How a runner reaches the clusters. Default: private endpoints only."""
+    engine: Engine
+    models: Annotated[dict[Name, ServedModel], Field(min_length=1)]
+    tiers: Annotated[dict[Name, Tier], Field(min_length=1)] | None = None
+    """Default: `priority`, `standard` and `batch` with the promises described there."""
+    pools: Annotated[dict[Name, Pool], Field(min_length=1)]
+    cells: Annotated[dict[Name, Cell], Field(min_length=1)]
+    routing: Routing | None = None
+    """Default: no names in DNS; each cell answers under its load balancer's own."""
+    kept_apart: KeptApart = KeptApart()
+    """Default: no other ranges are known."""
+    budget: Budget | None = None
+    """Default: no ceiling."""
+    prices: Prices = Prices()
+    """Default: list prices from the catalog."""

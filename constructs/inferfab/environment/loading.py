@@ -1,0 +1,112 @@
+"""From a file to an :class:`Environment`, or to everything that is wrong with the file."""
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from inferfab.environment.environment import Environment
+from inferfab.environment.problems import findings_of
+from inferfab.environment.yaml_source import Source, parse_source, read_source
+from inferfab.findings import Finding, YamlPath, has_errors, ranked
+
+NAMED_SECTIONS = ("models", "tiers", "pools", "cells")
+_STAND_INS: dict[str, Any] = {
+    "name": "unnamed", "owner": "nobody", "accounts": {}, "engine": {"dynamo": "1.6.1"}, "version": 1,
+}  # fmt: skip
+_MOST_ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What came out of a file.
+
+    ``environment`` is whole when there are no findings. Otherwise it is what is sound of the file (or None),
+    so that the rest can still be checked and all errors of a file be reported at once.
+    """
+
+    source: Source
+    environment: Environment | None
+    declared: dict[str, frozenset[str]]
+    """Names that the file declares by section, broken entries included: referring to one is not a second error."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def broken(self) -> bool:
+        return has_errors(self.findings) or self.environment is None
+
+
+def load(path: str | Path, *, shown_as: str | None = None) -> Loaded:
+    """Read an environment file. Bad content is never an exception; it stands in ``findings``."""
+    return _loaded(read_source(Path(path), shown_as=shown_as))
+
+
+def load_text(text: str, *, shown_as: str = "environment.yaml") -> Loaded:
+    """The same for text that is already in memory (an editor, a git revision)."""
+    return _loaded(parse_source(text.encode("utf-8", "surrogatepass"), Source(file=shown_as)))
+
+
+def _loaded(source: Source) -> Loaded:
+    declared = {
+        section: frozenset(str(name) for name in entries) if isinstance(entries := source.tree.get(section), dict) else frozenset()
+        for section in NAMED_SECTIONS
+    }
+    findings = list(source.findings)
+    environment = None
+    if source.tree:
+        environment, found = _validate(source)
+        findings += found
+    return Loaded(source, environment, declared, ranked(findings))
+
+
+def _validate(source: Source) -> tuple[Environment | None, list[Finding]]:
+    """Validate; set broken parts aside and validate again, until what is left is sound."""
+    tree: dict[str, Any] = source.tree
+    findings: dict[tuple[str, YamlPath], Finding] = {}
+    for round_ in range(_MOST_ROUNDS):
+        try:
+            return Environment.model_validate(tree), list(findings.values())
+        except ValidationError as error:
+            new = findings_of(error, tree, source)
+        for finding in new:
+            if finding.path and finding.path[0] in _STAND_INS and round_:
+                continue  # a stand-in of ours is not the user's error
+            findings.setdefault((finding.rule, finding.path), finding)
+        if round_ == 0:
+            tree = copy.deepcopy(tree)
+        if not set_aside(tree, (f.path for f in new), unknown_keys={f.path for f in new if f.rule == "IF-ENV-010"}):
+            break
+    return None, list(findings.values())
+
+
+def set_aside(tree: dict[str, Any], paths: Iterable[YamlPath], *, unknown_keys: set[YamlPath] = frozenset()) -> bool:  # type: ignore[assignment]
+    """Remove from ``tree`` the smallest named part that holds each path; False if nothing could be removed."""
+    changed = False
+    for path in paths:
+        if path in unknown_keys:
+            changed |= _delete(tree, path)
+        elif len(path) >= 2 and path[0] in NAMED_SECTIONS:
+            changed |= _delete(tree, path[:2])
+        elif path and path[0] in _STAND_INS:
+            name = str(path[0])
+            changed |= tree.get(name) != _STAND_INS[name]
+            tree[name] = _STAND_INS[name]
+        elif path:
+            changed |= _delete(tree, path[:1])
+    return changed
+
+
+def _delete(tree: Any, path: YamlPath) -> bool:
+    for part in path[:-1]:
+        try:
+            tree = tree[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    try:
+        del tree[path[-1]]
+    except (KeyError, IndexError, TypeError):
+        return False
+    return True

@@ -1,0 +1,38 @@
+"""Budget and a team's own prices."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Input, Items, Usd
+
+
+class Budget(Input):
+    """What the environment may cost."""
+
+    usd_per_month: Usd
+    """Ceiling at the desired size (730 hours); a plan over it is an error."""
+    usd_per_month_at_max: Usd | None = None
+    """Ceiling when every pool is at its maximum. Default: not checked."""
+
+
+class PriceOverlay(Input):
+    """A price that your team has and the catalog cannot know."""
+
+    cloud: Literal["aws", "gcp"]
+    instance: str
+    kind: Literal["on_demand", "spot", "reservation", "capacity_block"]
+    region: str | None = None
+    """Default: every region of that cloud."""
+    usd_per_hour: Usd
+    """Per instance-hour."""
+    source: str
+    """Where the figure comes from (contract, bill), shown beside every sum that uses it."""
+    as_of: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    """Date of the figure, quoted, `2026-11-01`."""
+
+
+class Prices(Input):
+    """Prices laid over the catalog's."""
+
+    overlay: Items[PriceOverlay] = ()

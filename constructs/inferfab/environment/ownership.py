@@ -1,0 +1,62 @@
+"""Who owns an environment, in which accounts it lives, how its state is kept and its clusters are reached."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Cidr, Input, Items
+
+
+class AwsAccount(Input):
+    """The AWS account of this environment."""
+
+    account_id: Annotated[str, Field(pattern=r"^\d{12}$")]
+    """Twelve digits, quoted (an unquoted number loses leading zeros)."""
+    deploy_role: Annotated[str, Field(pattern=r"^[\w+=,.@-]{1,64}$")] = "inferfab-deploy"
+    """Name of the IAM role that plans and applies."""
+    permissions_boundary: str | None = None
+    """Name of an IAM policy that bounds every role we create. Default: no boundary."""
+
+
+class GcpAccount(Input):
+    """The Google Cloud project of this environment."""
+
+    project: Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$")]
+    """Project id."""
+    deploy_service_account: Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$")] = "inferfab-deploy"
+    """Name of the service account that plans and applies."""
+
+
+class Accounts(Input):
+    """One account a cloud. A cloud that has a cell needs one."""
+
+    aws: AwsAccount | None = None
+    gcp: GcpAccount | None = None
+
+
+class State(Input):
+    """Where Terraform keeps its state: an S3 bucket with native locking."""
+
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    region: str
+    key_prefix: Annotated[str, Field(pattern=r"^[\w./-]+$")] = "inferfab"
+    """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
+
+
+class PrivateAccess(Input):
+    """Cluster endpoints without public address: the runner stands in the network, or peers with it."""
+
+    kind: Literal["private"] = "private"
+    runner_cidrs: Items[Cidr] = ()
+    """Ranges from which runners reach the endpoints. Default: only from inside the cell's own network."""
+
+
+class PublicAccess(Input):
+    """Cluster endpoints with a public address that only the named ranges reach."""
+
+    kind: Literal["public"]
+    allowed_cidrs: Annotated[Items[Cidr], Field(min_length=1)]
+    """Ranges that may connect. ``0.0.0.0/0`` is refused."""
+
+
+Access = Annotated[PrivateAccess | PublicAccess, Field(discriminator="kind")]

@@ -1,0 +1,144 @@
+"""Pools: GPUs of one tier, one model (or several, when shared) and their roles."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inferfab.environment.base import Count, Input, Items, Name, PositiveCount, Share
+from inferfab.environment.capacity import Capacity, OnDemand
+from inferfab.environment.tiers import Workload
+
+FabricChoice = Literal["auto", "efa", "roce", "tcp"]
+Flags = dict[str, str | int | float | bool]
+
+
+class Replicas(Input):
+    """Bounds on a number of engine workers."""
+
+    desired: Count
+    """Workers to start with."""
+    min: Count | None = None
+    """Never fewer. Default: `desired`."""
+    max: Count | None = None
+    """Never more; node groups are sized for it. Default: `desired`."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Replicas":
+        low, high = self.bounds[0], self.bounds[2]
+        if not low <= self.desired <= high:
+            raise ValueError(f"replicas must satisfy min <= desired <= max, got {low} / {self.desired} / {high}")
+        return self
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """(min, desired, max) with defaults filled in."""
+        low = self.desired if self.min is None else self.min
+        high = self.desired if self.max is None else self.max
+        return low, self.desired, high
+
+
+class Workers(Input):
+    """The engine workers of one role."""
+
+    replicas: Replicas
+    tensor_parallel: Annotated[int, Field(ge=1, le=64)] = 1
+    """GPUs that split each layer; stays within a node. Default: 1."""
+    pipeline_parallel: Annotated[int, Field(ge=1, le=64)] = 1
+    """Groups of layers on different GPUs. Default: 1."""
+    data_parallel: Annotated[int, Field(ge=1, le=256)] = 1
+    """Attention replicas inside one worker (for mixture-of-experts models). Default: 1."""
+    expert_parallel: bool = False
+    """Spread whole experts over the GPUs instead of splitting each. Default: off."""
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    """Share of GPU memory that vLLM may take. Default: 0.92, vLLM's own."""
+    max_sequences: PositiveCount | None = None
+    """Most sequences in one batch. Default: what the KV cache holds at the promised context, at most 256."""
+    max_batched_tokens: PositiveCount | None = None
+    """Most tokens in one forward pass. Default: 8,192 where prompts are read, 2,048 in decode workers."""
+    overhead_gib: Annotated[float, Field(ge=1, le=32)] | None = None
+    """GPU memory outside weights and KV cache. Default: estimated, between 3 and 8 GB."""
+    flags: Flags = {}
+    """Further vLLM flags by long name (`--enforce-eager: true`); held against the pair's flag list."""
+
+
+class _Pool(Input):
+    tier: Name
+    """Tier whose promise the pool serves."""
+    instance: str | None = None
+    """Machine type, `p5en.48xlarge`. Or give `gpu`."""
+    gpu: str | None = None
+    """GPU by catalog id, `h200`; the plan takes the cloud's cheapest whole-node machine type with it."""
+    capacity: Capacity = OnDemand()
+    """How the GPUs are bought. Default: on demand. A cell may say otherwise."""
+    fabric: FabricChoice = "auto"
+    """Network that carries KV cache. Default `auto`: EFA on AWS, RoCE on Google, where the machine has it."""
+    workload: Workload | None = None
+    """Default: the tier's."""
+    block_tokens: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """KV block size, the same on router, prefill and decode. Default: the engine pair's (16)."""
+
+    @model_validator(mode="after")
+    def _one_machine(self) -> "_Pool":
+        if (self.instance is None) == (self.gpu is None):
+            raise ValueError("give exactly one of `instance` (a machine type) and `gpu` (the plan picks the machine)")
+        return self
+
+
+class DisaggregatedPool(_Pool):
+    """Prefill and decode on separate nodes; the KV cache travels over the fabric."""
+
+    topology: Literal["disaggregated"]
+    model: Name
+    prefill: Workers
+    decode: Workers
+    kv_transfer_share_of_ttft: Share = 0.2
+    """Share of the strictest TTFT promise that moving the KV cache may take. Default: 20 %."""
+
+
+class AggregatedPool(_Pool):
+    """Workers that read the prompt and write the answer."""
+
+    topology: Literal["aggregated"]
+    model: Name
+    worker: Workers
+
+
+class SharedModel(Input):
+    """One of several models of a shared pool."""
+
+    model: Name
+    instances: PositiveCount = 1
+    """Fewest instances to serve. Room left over goes to further instances. Default: 1."""
+
+
+class SharedPool(_Pool):
+    """Several models on the same GPUs: MIG slices, or whole GPUs that load models on demand."""
+
+    topology: Literal["shared"]
+    sharing: Literal["mig", "sleep"]
+    """`mig`: hardware partitions, isolated; `sleep`: vLLM sleep mode, one model awake a GPU, others in CPU memory."""
+    models: Annotated[Items[SharedModel], Field(min_length=1, max_length=32)]
+    nodes: Replicas
+    """Nodes of the pool."""
+    max_sequences: PositiveCount = 8
+    """Sequences at full context that each instance must hold. Default: 8."""
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    """Share of a GPU's (or slice's) memory that vLLM may take. Default: 0.92."""
+
+
+Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discriminator="topology")]
+
+
+class PoolInCell(Input):
+    """A pool placed in a cell, and what differs there."""
+
+    capacity: Capacity | None = None
+    """Default: the pool's. A reservation belongs to one zone, so it is usually named here."""
+    prefill_replicas: Replicas | None = None
+    """Default: the pool's."""
+    decode_replicas: Replicas | None = None
+    """Default: the pool's."""
+    worker_replicas: Replicas | None = None
+    """Default: the pool's."""
+    nodes: Replicas | None = None
+    """Shared pools. Default: the pool's."""

@@ -1,0 +1,206 @@
+"""Pydantic's errors in the words of somebody who edits the file."""
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from inferfab.environment.fields import doc_at, model_at
+from inferfab.environment.yaml_source import Source
+from inferfab.findings import Finding, YamlPath, dotted
+
+Detail = tuple[str, str, str]
+"""(rule, what, fix)"""
+
+
+def findings_of(error: ValidationError, tree: Mapping[str, Any], source: Source) -> list[Finding]:
+    """One finding for each thing that is wrong, placed in the file."""
+    found = []
+    for item in error.errors():
+        path, of_key = _path(item["loc"], tree, str(item["type"]))
+        rule, what, fix = _describe(item, path, tree, source)
+        found.append(
+            Finding(
+                rule=rule, severity="error", location=source.location(path, of_key=of_key), path=path,
+                value="" if item["type"] == "missing" else _shown(item.get("input"), source.text(path)),
+                what=what, why=_why(path, tree, str(item["type"])), fix=fix,
+            )  # fmt: skip
+        )
+    return found
+
+
+def _path(loc: Sequence[str | int], tree: object, kind: str) -> tuple[YamlPath, bool]:
+    """Pydantic's location without the union tags that it puts in between."""
+    path: list[str | int] = []
+    value: Any = tree
+    for index, part in enumerate(loc):
+        if part == "[key]":
+            return tuple(path), True
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        elif not (kind == "missing" and index == len(loc) - 1):
+            continue
+        path.append(part)
+    return tuple(path), kind in ("extra_forbidden",)
+
+
+def _shown(value: object, text: str) -> str:
+    if text:
+        return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, (Mapping, list, tuple)):
+        return ""
+    return "null" if value is None else repr(value)[:60]
+
+
+def _why(path: YamlPath, tree: object, kind: str) -> str:
+    doc = doc_at(tree, path).replace("\n", " ")
+    if kind == "extra_forbidden":
+        return "nothing reads this key, so what it asks for would silently not happen."
+    return doc or "the plan cannot be worked out without it."
+
+
+def closest(word: object, options: Sequence[str], *, cutoff: float = 0.6) -> str | None:
+    """The option that ``word`` was most likely meant to be."""
+    near = difflib.get_close_matches(str(word), options, n=1, cutoff=cutoff)
+    return near[0] if near else None
+
+
+def meant(word: object, options: Sequence[str], *, most: int = 12) -> str:
+    """``did you mean X?`` or what there is to choose from."""
+    near = closest(word, options)
+    if near:
+        return f"did you mean `{near}`?"
+    listed = ", ".join(sorted(options)[:most]) or "(none)"
+    return f"one of: {listed}" + (" …" if len(options) > most else "")
+
+
+def _describe(item: Any, path: YamlPath, tree: object, source: Source) -> Detail:
+    kind, context, value = str(item["type"]), item.get("ctx", {}), item.get("input")
+    name = dotted(path[-1:]) if path else "the file"
+    special = _SPECIAL.get(kind)
+    if special:
+        return special(name, path, value, context, tree)
+    if kind.endswith("_type") or kind in ("float_parsing", "int_parsing", "int_from_float"):
+        return _wrong_type(name, kind, value, source.text(path))
+    rule, what = "IF-ENV-013", f"`{name}` is not possible: {item['msg'][0].lower()}{item['msg'][1:]}"
+    fix = _range_fix(kind, context)
+    return rule, what, fix
+
+
+def _range_fix(kind: str, context: Mapping[str, Any]) -> str:
+    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most",
+             "max_length": "at most", "min_length": "at least"}  # fmt: skip
+    parts = [f"{word} {context[key]}" for key, word in words.items() if key in context]
+    unit = {"string_too_long": " characters", "string_too_short": " characters", "too_short": " entries", "too_long": " entries"}
+    return f"write a value of {' and '.join(parts)}{unit.get(kind, '')}" if parts else "see `inferfab schema`"
+
+
+def _wrong_type(name: str, kind: str, value: object, text: str) -> Detail:
+    wanted = kind.split("_")[0].replace("model", "mapping").replace("dict", "mapping").replace("tuple", "list")
+    article = {"string": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}.get(
+        wanted, f"a {wanted}"
+    )
+    got = {dict: "a mapping", list: "a list", str: "text", bool: "true/false", int: "a number", float: "a number"}.get(
+        type(value), "nothing"
+    )
+    fix = f"write {article}"
+    if wanted == "string" and isinstance(value, (int, float)):
+        fix = f'quote it: "{text or value}"'
+    elif wanted == "bool" and isinstance(value, str) and value.lower() in ("yes", "on", "no", "off", "y", "n"):
+        fix = f"write {'true' if value.lower() in ('yes', 'on', 'y') else 'false'}"
+    elif wanted in ("int", "float") and isinstance(value, str) and _number(value):
+        fix = f"remove the quotes: {value}"
+    elif wanted == "mapping" and value is None:
+        fix = "write its fields on the lines below, indented"
+    return "IF-ENV-012", f"`{name}` must be {article}, not {got}", fix
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _missing(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    where = f" in `{dotted(path[:-1])}`" if len(path) > 1 else ""
+    model = model_at(tree, path[:-1])
+    present = _keys(tree, path[:-1])
+    fix = f"add `{name}: …`"
+    if model:
+        unknown = [key for key in present if key not in model.model_fields]
+        near = closest(path[-1], unknown)
+        if near:
+            fix = f"rename `{near}` to `{name}`"
+    return "IF-ENV-011", f"`{name}` is missing{where}", fix
+
+
+def _keys(tree: object, path: YamlPath) -> list[str]:
+    for part in path:
+        try:
+            tree = tree[part]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            return []
+    return [str(key) for key in tree] if isinstance(tree, Mapping) else []
+
+
+def _unknown(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    model = model_at(tree, path[:-1])
+    options = list(model.model_fields) if model else []
+    return "IF-ENV-010", f"there is no field `{name}` here", meant(path[-1], options, most=30)
+
+
+def _literal(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    options = [o.strip(" '") for o in str(context.get("expected", "")).replace(" or ", ",").split(",") if o.strip()]
+    return "IF-ENV-013", f"`{name}` cannot be {value!r:.60}", meant(value, options)
+
+
+def _tag(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    tag = str(context.get("discriminator", "kind")).strip("'")
+    options = [o.strip(" '") for o in str(context.get("expected_tags", "")).split(",") if o.strip()]
+    if not options:
+        model = model_at(tree, path)
+        options = ["disaggregated", "aggregated", "shared"] if tag == "topology" else []
+        if model and not options:
+            return "IF-ENV-011", f"`{tag}` is missing in `{dotted(path)}`", f"add `{tag}: …`; see `inferfab schema`"
+        return "IF-ENV-011", f"`{tag}` is missing in `{dotted(path)}`", f"add `{tag}:` with {meant('', options)}"
+    got = value.get(tag) if isinstance(value, Mapping) else value
+    return "IF-ENV-013", f"`{dotted((*path, tag))}` cannot be {got!r:.60}", meant(got, options)
+
+
+def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    text = str(value)
+    pattern = str(context.get("pattern", ""))
+    fix = f"write text that matches {pattern}"
+    if pattern.startswith("^[a-z]([-a-z0-9]"):
+        better = "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
+        fix = f"lower-case letters, digits and dashes, starting with a letter: `{better if better[0].isalpha() else 'n-' + better}`"
+    elif pattern == r"^\d{12}$":
+        fix = 'write twelve digits in quotes, like "111122223333"'
+    elif r"/\d{1,2}" in pattern:
+        fix = "write an IPv4 range like 10.20.0.0/16"
+    elif pattern == r"^1\.\d{2}$":
+        fix = 'write a Kubernetes minor version in quotes, like "1.36"'
+    elif pattern == r"^\d+\.\d+\.\d+$":
+        fix = "write a full version, like 1.6.1"
+    return "IF-ENV-013", f"`{name}` cannot be {text!r:.60}", fix
+
+
+def _value(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    message = str(context.get("error", "not possible"))
+    return "IF-ENV-014", message, "change one of the fields named"
+
+
+_SPECIAL: dict[str, Callable[[str, YamlPath, object, Any, object], Detail]] = {
+    "missing": _missing,
+    "extra_forbidden": _unknown,
+    "literal_error": _literal,
+    "union_tag_invalid": _tag,
+    "union_tag_not_found": _tag,
+    "string_pattern_mismatch": _pattern,
+    "value_error": _value,
+}

@@ -1,0 +1,20 @@
+"""How requests find a cell."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inferfab.environment.base import Input, Items
+
+
+class Routing(Input):
+    """Names and geo-routing. DNS cannot see a tier, so each tier has a hostname of its own."""
+
+    domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]{2,}$", max_length=200)]
+    """Zone under which the tiers' names stand: `priority.<domain>`, `standard.<domain>`, …"""
+    policy: Literal["latency", "geoproximity", "weighted"] = "latency"
+    """How a client is matched to a cell. Default: lowest latency."""
+    ttl_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
+    """How long a client may keep an answer. Default: 30 s."""
+    users_near: Items[str] = ()
+    """Regions (`aws:eu-west-1`) near which users sit; the plan shows each one's round trip. Default: the cells' own."""

@@ -1,0 +1,98 @@
+"""The models that an environment serves."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inferfab.catalog.models import ModelShape, Quantization
+from inferfab.environment.base import Input, Tokens
+
+KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
+SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
+Gib = Annotated[float, Field(gt=0, le=65_536)]
+
+
+class Draft(Input):
+    """The weights that propose tokens."""
+
+    catalog: str | None = None
+    """Catalog model that drafts (method `draft_model`); its shape gives weights and KV cache."""
+    source: str
+    """Hub id or URI of the draft weights."""
+    revision: Annotated[str, Field(min_length=7, max_length=64)]
+    """Pinned commit or version of the draft weights."""
+    weights_gib: Gib | None = None
+    """Size of the draft weights. Needed for `eagle` and `eagle3`; taken from the catalog for `draft_model`."""
+
+
+class Speculative(Input):
+    """Speculative decoding: some tokens are proposed cheaply and verified together."""
+
+    method: SpeculativeMethod
+    tokens: Annotated[int, Field(ge=1, le=32)] = 3
+    """Tokens proposed at a time. Default: 3."""
+    draft: Draft | None = None
+    """Draft weights. Needed for `draft_model`, `eagle` and `eagle3`; `ngram`, `suffix` and `mtp` bring their own."""
+
+    @model_validator(mode="after")
+    def _draft_where_needed(self) -> "Speculative":
+        if self.method in ("draft_model", "eagle", "eagle3") and self.draft is None:
+            raise ValueError(f"speculative method {self.method} needs `draft:` with source, revision and size")
+        if self.method in ("ngram", "suffix", "mtp") and self.draft is not None:
+            raise ValueError(f"speculative method {self.method} takes no `draft:`; it has no weights of its own")
+        return self
+
+
+class Offload(Input):
+    """KV cache tiers behind the GPU, by vLLM's own tiering. Sizes are per worker."""
+
+    cpu_gib: Gib
+    """CPU memory for evicted KV blocks. It should hold at least what the GPUs hold."""
+    nvme_gib: Gib | None = None
+    """Local NVMe behind the CPU tier. Default: no disk tier."""
+
+
+class ServedModel(Input):
+    """One model under a name of its own."""
+
+    catalog: str | None = None
+    """Catalog model that gives shape, checkpoints and licence (see `inferfab catalog`). Or give `shape`."""
+    shape: ModelShape | None = Field(default=None, strict=False)
+    """Shape of a model that the catalog does not have, from its config.json."""
+    source: str | None = None
+    """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this quantization."""
+    revision: Annotated[str, Field(min_length=7, max_length=64)]
+    """Pinned commit hash (or version) of the weights, quoted. A branch name is refused: it moves."""
+    context_tokens: Tokens
+    """Longest prompt plus answer that is promised; vLLM's `--max-model-len`."""
+    quantization: Quantization | None = None
+    """Precision of the weights. Default: the catalog's first checkpoint."""
+    weights_gib: Gib | None = None
+    """Size of the weights on disk. Default: the checkpoint's own size, else parameters times bytes."""
+    kv_cache_dtype: KvDtype = "auto"
+    """KV cache precision. Default `auto`: bf16, as vLLM does."""
+    prefix_caching: bool = True
+    """Reuse the KV cache of equal prompt beginnings. Default: on."""
+    speculative: Speculative | None = None
+    """Default: no speculative decoding."""
+    offload: Offload | None = None
+    """Default: KV cache on the GPU only."""
+    gated: bool | None = None
+    """The weights need an accepted licence and a token. Default: as the catalog's checkpoint says."""
+    token_secret: str | None = None
+    """Name of the secret that holds the download token (a reference, never the token). Needed when gated."""
+    cold_load_gib_per_second: Annotated[float, Field(gt=0, le=100)] = 2.0
+    """Rate at which weights arrive in a pod from the cache volume, for cold-load times. Default: 2 GiB/s."""
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> "ServedModel":
+        if (self.catalog is None) == (self.shape is None):
+            raise ValueError("give exactly one of `catalog` (a model of the catalog) and `shape` (your own)")
+        if self.shape is not None and self.source is None:
+            raise ValueError("a model with its own `shape` needs a `source`")
+        if self.shape is not None and self.quantization is None:
+            raise ValueError("a model with its own `shape` needs a `quantization`")
+        return self
+
+
+

@@ -1,0 +1,138 @@
+"""What fits on a GPU: weights, overhead, and how many tokens of KV cache are left."""
+
+import math
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from inferfab.catalog.gpus import Gpu
+from inferfab.catalog.models import ModelShape
+from inferfab.plan.kv_cache import bytes_per_sequence_and_gpu, bytes_per_token
+from inferfab.plan.quantities import GB
+from inferfab.plan.served import ModelPlan
+from inferfab.record import Record
+
+OVERHEAD_LOW_BYTES = 3 * GB
+OVERHEAD_HIGH_BYTES = 8 * GB
+_LIVE_ACTIVATIONS = 10
+"""Activation tensors of hidden size alive at once in a forward pass, attention and MLP intermediates included."""
+
+
+class Parallelism(Record):
+    """How one worker is spread over GPUs."""
+
+    tensor: PositiveInt = 1
+    pipeline: PositiveInt = 1
+    data: PositiveInt = 1
+    expert: bool = False
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+
+class MemoryPlan(Record):
+    """Memory of one worker. Figures with ``per_gpu`` are for its fullest GPU; estimates, not measurements."""
+
+    gpu_memory_bytes: PositiveInt
+    gpu_memory_utilization: float
+    weights_bytes_per_gpu: NonNegativeInt
+    draft_bytes_per_gpu: NonNegativeInt
+    overhead_bytes_per_gpu: NonNegativeInt
+    """CUDA context, communication buffers, graphs and activations: estimated between 3 and 8 GB, or as stated."""
+    kv_capacity_bytes_per_gpu: NonNegativeInt
+    """What is left for KV cache; 0 if the weights alone go over."""
+    missing_bytes_per_gpu: NonNegativeInt
+    """What lacks for the weights and one sequence at the promised context; 0 if the model fits."""
+    kv_bytes_per_token: NonNegativeFloat
+    """Of the whole model, draft included, before any window is full."""
+    kv_bytes_per_sequence_per_gpu: NonNegativeFloat
+    """One sequence at the promised context."""
+    kv_capacity_tokens: NonNegativeInt
+    """Tokens that the worker's KV cache holds, data-parallel ranks together, at the promised context's mix."""
+    context_tokens: PositiveInt
+    concurrent_sequences: NonNegativeInt
+    """Sequences of the promised context that a worker holds at once."""
+
+    @property
+    def fits(self) -> bool:
+        return self.missing_bytes_per_gpu == 0
+
+
+def overhead_bytes(shape: ModelShape, *, batched_tokens: int, sequences: int) -> int:
+    """Estimated GPU memory outside weights and KV cache, clamped to the 3 to 8 GB that engines show in practice.
+
+    3 GB for context, NCCL buffers and CUDA graphs, plus activations of one forward pass in 16 bits and the
+    logits of a batch in 32 bits.
+    """
+    activations = _LIVE_ACTIVATIONS * batched_tokens * shape.hidden_size * 2
+    logits = sequences * shape.vocabulary * 4
+    return min(OVERHEAD_HIGH_BYTES, max(OVERHEAD_LOW_BYTES, OVERHEAD_LOW_BYTES + activations + logits))
+
+
+def weights_bytes_per_gpu(model: ModelPlan, parallel: Parallelism) -> int:
+    """Weights on one GPU of a worker.
+
+    Tensor and pipeline parallelism split everything. Data-parallel ranks hold attention and shared weights
+    each, and split the experts among them (vLLM, data-parallel deployment); how many parameters are routed
+    experts is bounded from above by those that a token does not touch.
+    """
+    split = parallel.tensor * parallel.pipeline
+    if parallel.data == 1 or not model.shape.experts:
+        return math.ceil(model.weights_bytes / split)
+    active = model.shape.active_parameters / model.shape.parameters
+    return math.ceil(model.weights_bytes * (active + (1 - active) / parallel.data) / split)
+
+
+def plan_memory(
+    model: ModelPlan,
+    gpu: Gpu,
+    parallel: Parallelism,
+    *,
+    gpu_memory_utilization: float,
+    batched_tokens: int,
+    sequences: int,
+    stated_overhead_bytes: int | None = None,
+    memory_bytes: int | None = None,
+) -> MemoryPlan:
+    """Memory of one worker of ``model`` on ``parallel.gpus`` GPUs (or on a slice with ``memory_bytes``)."""
+    total = gpu.memory_bytes if memory_bytes is None else memory_bytes
+    weights = weights_bytes_per_gpu(model, parallel)
+    draft = math.ceil(model.draft_weights_bytes / parallel.tensor)
+    overhead = stated_overhead_bytes or overhead_bytes(
+        model.shape, batched_tokens=batched_tokens, sequences=sequences
+    )
+    left = math.floor(total * gpu_memory_utilization) - weights - draft - overhead
+    per_sequence = _sequence_bytes(model, parallel)
+    per_rank = max(0, math.floor(left / per_sequence))
+    capacity = max(0, left)
+    return MemoryPlan(
+        gpu_memory_bytes=total,
+        gpu_memory_utilization=gpu_memory_utilization,
+        weights_bytes_per_gpu=weights,
+        draft_bytes_per_gpu=draft,
+        overhead_bytes_per_gpu=overhead,
+        kv_capacity_bytes_per_gpu=capacity,
+        missing_bytes_per_gpu=max(0, math.ceil(per_sequence - left)),
+        kv_bytes_per_token=bytes_per_token(model.shape, model.kv_precision) + _draft_bytes_per_token(model),
+        kv_bytes_per_sequence_per_gpu=per_sequence,
+        kv_capacity_tokens=math.floor(capacity * model.context_tokens / per_sequence) * parallel.data,
+        context_tokens=model.context_tokens,
+        concurrent_sequences=per_rank * parallel.data,
+    )
+
+
+def _sequence_bytes(model: ModelPlan, parallel: Parallelism) -> float:
+    shapes = [model.shape, *([model.draft_shape] if model.draft_shape else [])]
+    return sum(
+        bytes_per_sequence_and_gpu(
+            shape, model.kv_precision, model.context_tokens,
+            tensor_parallel=parallel.tensor,
+            # A draft of one layer stands on one stage; splitting it would count it as less than it is.
+            pipeline_parallel=parallel.pipeline if shape is model.shape else 1,
+        )  # fmt: skip
+        for shape in shapes
+    )
+
+
+def _draft_bytes_per_token(model: ModelPlan) -> float:
+    return bytes_per_token(model.draft_shape, model.kv_precision) if model.draft_shape else 0.0
