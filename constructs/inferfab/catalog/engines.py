@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from inferfab.catalog.facts import DATA, BadFactFile, FactFile, read_facts
 from inferfab.record import Record
@@ -35,17 +35,26 @@ class Flag(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    flags: tuple[str, ...]
+    flags: tuple[str, ...] = Field(min_length=1)
+    """Every spelling; a positional argument (``model_tag``) has its bare name."""
     group: str = ""
     type: str = "str"
     optional: bool = False
     default: Any = None
-    choices: tuple[Any, ...] | None = None
+    choices: tuple[Any, ...] | str | None = None
+    """A list, or the expression by which the engine computes it at start; then any value may be right."""
     choices_open: bool = False
     negatable: bool = False
     action: str | None = None
     nargs: str | int | None = None
     deprecated: bool | str | None = None
+
+    @model_validator(mode="after")
+    def _spelled_as_one_word(self) -> "Flag":
+        for spelling in self.flags:
+            if not spelling or spelling.split() != [spelling]:
+                raise ValueError(f"{spelling!r} is neither a flag nor a positional argument")
+        return self
 
 
 @cache
@@ -64,7 +73,19 @@ def vllm_flags(version: str) -> dict[str, Flag]:
     path = DATA / f"vllm_flags_{version}.json"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
+        if raw["version"] != version:
+            raise ValueError(f"version: the list is of {raw['version']!r}")
         declared = [Flag.model_validate(flag) for flag in raw["flags"].values()]
+        if len(declared) != raw["count"]:
+            raise ValueError(f"count: {raw['count']} flags announced, {len(declared)} listed")
+        found: dict[str, Flag] = {}
+        for flag in declared:
+            for spelling in flag.flags:
+                if spelling in found:
+                    raise ValueError(f"{spelling}: spelled by two flags")
+                found[spelling] = flag
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFactFile(path, [str(error)]) from error
-    return {spelling: flag for flag in declared for spelling in flag.flags}
+        raise BadFactFile(
+            path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]
+        ) from error
+    return found

@@ -40,6 +40,8 @@ class Gpu(Record):
     nvlink: bool
     """GPUs of one node are joined by NVLink; otherwise tensor parallelism runs over PCIe."""
     mig_profiles: tuple[MigProfile, ...] = ()
+    """Empty where the GPU has none, or where no source gives them; ``note`` then says so."""
+    note: str = ""
     source: str
 
     @property
