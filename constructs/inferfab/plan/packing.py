@@ -243,14 +243,3 @@ def _resident_sets(
             pass
     return sets, short
 
-
-class SharingPlan(Record):
-    """How a shared pool serves several models."""
-
-    mode: str
-    packing: PackingPlan
-    cold_load_seconds: dict[str, float]
-    """Time until a model that is not on the node answers: its weights over the stated load rate."""
-    wake_seconds: dict[str, float]
-    """Sleep mode: time to bring weights back from CPU memory over PCIe; empty for MIG."""
-    guarantee: str

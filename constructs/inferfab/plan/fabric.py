@@ -1,0 +1,191 @@
+"""The fabric of a cell and of each of its node groups: NICs, marking, and what it keeps apart."""
+
+from typing import Literal
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from inferfab.catalog.instances import EfaNics, InstanceType, RoceNics
+from inferfab.environment.cells import Cell, EfaFabric, RoceFabric
+from inferfab.environment.pools import FabricChoice
+from inferfab.plan.transport import FabricKind
+from inferfab.record import Record
+
+RDMA_EFFICIENCY = 0.5
+"""Share of line rate that KV transfer reaches over the NICs of a whole node. Mooncake measured 190 GB/s of
+8 x 400 Gbit/s, 48 % (kvcache-ai/Mooncake README); no configuration-complete figure for NIXL over EFA is public."""
+TCP_GBPS = 8.0
+"""KV transfer over TCP: 1 GB/s, the lower of the 1 to 3 GB/s that Dynamo's EFA guide reports for the fallback."""
+
+
+class NicPlan(Record):
+    """One network interface of a node."""
+
+    card: NonNegativeInt
+    device: NonNegativeInt
+    type: Literal["interface", "efa-only", "gvnic", "mrdma"]
+    subnet: str
+    """Name of the subnet in the cell's network plan."""
+    gbps: NonNegativeFloat
+    """Line rate of the card; interfaces on one card share it."""
+
+
+class Marking(Record):
+    """How RoCE data is marked, at every hop the same."""
+
+    dscp: NonNegativeInt
+    traffic_class: NonNegativeInt
+    """ToS byte: DSCP in the upper six bits, ECN-capable transport in the lower two."""
+    mtu: PositiveInt
+    settable: bool
+    """False where the fabric's owner marks and queues (Google)."""
+
+
+class Separation(Record):
+    """What happens to one other kind of traffic beside inference traffic."""
+
+    traffic: Literal["storage", "training", "model loading", "other tenants"]
+    kept_apart: Literal["yes", "partly", "no"]
+    how: str
+
+
+class CellFabricPlan(Record):
+    """The fabric of a cell."""
+
+    kind: FabricKind
+    plugin: Literal["device-plugin", "dranet"] | None
+    marking: Marking | None
+    separation: tuple[Separation, ...]
+    locality_label: str
+    """Node label of the smallest closeness that the platform shows; known after launch only."""
+    crosses: str
+    """What the fabric does not cross."""
+
+
+class RoleFabricPlan(Record):
+    """The NICs of a node group's nodes and each worker's part of them."""
+
+    kind: FabricKind
+    layout: tuple[NicPlan, ...]
+    rdma_interfaces_per_node: NonNegativeInt
+    rdma_interfaces_per_worker: NonNegativeInt
+    line_gbps_per_worker: NonNegativeFloat
+    """RDMA line rate that a worker's interfaces add up to (TCP: what one worker reaches in practice)."""
+    efficiency: NonNegativeFloat
+    locality_layers: NonNegativeInt | None
+    note: str = ""
+
+    @property
+    def usable_gbps_per_worker(self) -> float:
+        return self.line_gbps_per_worker * self.efficiency
+
+
+def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType) -> FabricKind:
+    """The fabric that a pool gets: what it asks for, else what the cell asks for, else what the machine has."""
+    if choice != "auto":
+        return choice
+    if cell.fabric is not None and (cell.fabric.kind == "tcp" or machine.rdma_gbps > 0):
+        return cell.fabric.kind
+    if machine.rdma_gbps > 0:
+        return "efa" if cell.cloud == "aws" else "roce"
+    return "tcp"
+
+
+def plan_cell_fabric(cell: Cell, kind: FabricKind) -> CellFabricPlan:
+    """What holds for the whole cell; ``kind`` is the best that any of its pools uses."""
+    marking = None
+    if kind == "roce":
+        fabric = cell.fabric if isinstance(cell.fabric, RoceFabric) else RoceFabric(kind="roce")
+        # Google's RoCE VPC takes an MTU of 8896 and queues by itself (cluster-toolkit modules/network/gpu-rdma-vpc).
+        marking = Marking(dscp=fabric.dscp, traffic_class=fabric.dscp << 2 | 0b10, mtu=8896, settable=False)
+    plugin = None
+    if kind == "efa":
+        plugin = cell.fabric.plugin if isinstance(cell.fabric, EfaFabric) else "device-plugin"
+    label = "topology.k8s.aws/network-node-layer-N (deepest)" if cell.cloud == "aws" else "cloud.google.com/gce-topology-subblock"
+    return CellFabricPlan(
+        kind=kind, plugin=plugin, marking=marking, separation=_SEPARATION[kind], locality_label=label,
+        crosses="neither zone nor VPC" if kind != "tcp" else "zones and VPCs, at TCP's price",
+    )  # fmt: skip
+
+
+def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: int) -> RoleFabricPlan:
+    """NIC layout of a node and the part of it that a worker of ``gpus_per_worker`` GPUs gets."""
+    interfaces = machine.rdma_nic_count if kind != "tcp" else 0
+    nodes = max(1, -(-gpus_per_worker // machine.gpu_count))
+    share = min(1.0, gpus_per_worker / machine.gpu_count)
+    # At least one interface a worker: pods cannot share one.
+    per_worker = max(1, int(interfaces * share)) * nodes if interfaces else 0
+    line = machine.rdma_gbps / interfaces * per_worker if interfaces else 0.0
+    note = ""
+    if kind == "tcp":
+        line = min(TCP_GBPS, machine.network_gbps)
+    elif not interfaces:
+        note = f"no source says how many RDMA interfaces {machine.name} has; nothing was assumed"
+    return RoleFabricPlan(
+        kind=kind,
+        layout=_layout(kind, machine),
+        rdma_interfaces_per_node=interfaces,
+        rdma_interfaces_per_worker=per_worker,
+        line_gbps_per_worker=line,
+        efficiency=1.0 if kind == "tcp" else RDMA_EFFICIENCY,
+        locality_layers=machine.locality_layers,
+        note=note,
+    )
+
+
+def _layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
+    nics = machine.nics
+    if isinstance(nics, RoceNics):
+        plain = [NicPlan(card=n, device=0, type="gvnic", subnet="inference", gbps=nics.gvnic_gbps) for n in range(nics.gvnic_count)]
+        rdma = [
+            NicPlan(card=nics.gvnic_count + n, device=0, type="mrdma", subnet=f"rdma-{n}", gbps=nics.rdma_gbps_each)
+            for n in range(nics.rdma_count if kind == "roce" else 0)
+        ]
+        return tuple(plain + rdma)
+    assert isinstance(nics, EfaNics)
+    layout = nics.layout or ((0, 0, "interface"),)
+    per_card = card_gbps(machine)
+    return tuple(
+        NicPlan(card=card, device=device, type=type_, subnet="inference", gbps=per_card)
+        for card, device, type_ in layout
+        if type_ == "interface" or kind == "efa"
+    )
+
+
+def card_gbps(machine: InstanceType) -> float:
+    """Line rate of one network card; machines with one card have all of it there."""
+    if isinstance(machine.nics, RoceNics):
+        return machine.nics.rdma_gbps_each
+    cards = machine.nics.cards or 1
+    sharing = cards if machine.nics.card0_can_efa or cards == 1 else cards - 1
+    return machine.network_gbps / sharing
+
+
+_SEPARATION: dict[FabricKind, tuple[Separation, ...]] = {
+    "efa": (
+        Separation(
+            traffic="storage", kept_apart="partly",
+            how="storage runs over IP on card 0 only; KV transfer uses every card, card 0's EFA too where the card has one, so a storage burst can delay that card's part of a transfer",
+        ),
+        Separation(
+            traffic="training", kept_apart="partly",
+            how="other security group, subnet and nodes, so no training pod reaches these NICs; EFA's switches are AWS's and shared, so congestion there is not excluded",
+        ),
+        Separation(
+            traffic="model loading", kept_apart="partly",
+            how="weights come over IP on card 0, and before a worker is ready; a worker that loads beside a serving one shares card 0 with it",
+        ),
+        Separation(traffic="other tenants", kept_apart="no", how="EFA is a shared fabric; only a placement group or reservation bounds who is near"),
+    ),
+    "roce": (
+        Separation(traffic="storage", kept_apart="yes", how="storage runs over gVNIC; the RDMA NICs stand in a VPC of their own that takes no IP traffic but RoCE"),
+        Separation(traffic="training", kept_apart="yes", how="a RoCE VPC of its own, and whole nodes; reservation blocks bound who shares a switch"),
+        Separation(traffic="model loading", kept_apart="yes", how="weights come over gVNIC"),
+        Separation(traffic="other tenants", kept_apart="partly", how="the provider queues and marks; we cannot set PFC, ECN or DSCP there"),
+    ),
+    "tcp": (
+        Separation(traffic="storage", kept_apart="no", how="everything shares the node's IP interfaces"),
+        Separation(traffic="training", kept_apart="partly", how="other security group, subnet and nodes"),
+        Separation(traffic="model loading", kept_apart="no", how="everything shares the node's IP interfaces"),
+        Separation(traffic="other tenants", kept_apart="no", how="ordinary cloud network"),
+    ),
+}  # fmt: skip

@@ -1,0 +1,260 @@
+"""The FleetPlan: what will exist. Decided once, here; stacks, templates, checks, simulation and review read it."""
+
+import json
+from datetime import date
+
+from pydantic import NonNegativeInt, PositiveInt, ValidationError
+
+from inferfab.catalog.engines import EnginePair, engine_pairs
+from inferfab.catalog.instances import Cloud, instances
+from inferfab.environment.environment import Environment
+from inferfab.environment.money import Budget
+from inferfab.environment.ownership import Access, Accounts, State
+from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
+from inferfab.plan.cost import CostPlan, Money
+from inferfab.plan.defaults import DefaultUsed, defaults_used
+from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
+from inferfab.plan.names import cluster_name
+from inferfab.plan.network import NetworkPlan, plan_network
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.pools import PlacedPool, PoolContext, PoolPlan, plan_pool
+from inferfab.plan.quantities import Bounds
+from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
+from inferfab.plan.served import ModelPlan, plan_model
+from inferfab.plan.tiers import TierPlan, plan_tiers
+from inferfab.plan.transport import FabricKind
+from inferfab.record import Record
+
+PLAN_VERSION = 1
+_DEFAULT_SYSTEM_INSTANCE: dict[Cloud, str] = {"aws": "m7i.2xlarge", "gcp": "n2-standard-8"}
+
+
+class Ownership(Record):
+    """Whose the environment is, and where it lives."""
+
+    name: str
+    owner: str
+    tags: dict[str, str]
+    accounts: Accounts
+    state: State | None
+    access: Access
+
+
+class CellPlan(Record):
+    """One cell."""
+
+    name: str
+    cloud: Cloud
+    region: str
+    zone: str
+    traffic_share: float
+    cluster: str
+    cluster_exists: bool
+    kubernetes: str
+    network: NetworkPlan
+    fabric: CellFabricPlan
+    gateway_replicas: NonNegativeInt
+    gateway_public: bool
+    system_instance: str
+    system_nodes: PositiveInt
+    node_groups: tuple[NodeGroupPlan, ...]
+    pools: tuple[PoolPlan, ...]
+    cost: CostPlan
+
+    def node_group(self, name: str) -> NodeGroupPlan:
+        return next(g for g in self.node_groups if g.name == name)
+
+
+class FleetCost(Record):
+    """GPU node cost of the whole."""
+
+    total: CostPlan
+    by_tier: dict[str, CostPlan]
+    budget: Budget | None
+    not_included: tuple[str, ...]
+
+
+class Observed(Record):
+    """What ``preflight`` saw in an account. Dated, never decided, absent by default."""
+
+    as_of: date
+    quotas: dict[str, float]
+    """Granted quota by cloud, region and quota name (``aws:us-east-1:…``)."""
+    reservation_topology: dict[str, tuple[str, ...]]
+    """Network nodes, top to bottom, by reservation id."""
+
+
+class FleetPlan(Record):
+    """Everything that will exist."""
+
+    plan_version: int = PLAN_VERSION
+    ownership: Ownership
+    engine: EnginePair
+    models: tuple[ModelPlan, ...]
+    tiers: tuple[TierPlan, ...]
+    cells: tuple[CellPlan, ...]
+    routing: RoutingPlan
+    availability: tuple[AvailabilityPlan, ...]
+    cost: FleetCost
+    defaults: tuple[DefaultUsed, ...]
+    """What the file left open and how it was filled in."""
+    observed: Observed | None = None
+
+    @property
+    def pools(self) -> tuple[PoolPlan, ...]:
+        """Pools of all cells, in order."""
+        return tuple(p for c in self.cells for p in c.pools)
+
+    @property
+    def node_groups(self) -> tuple[NodeGroupPlan, ...]:
+        return tuple(g for c in self.cells for g in c.node_groups)
+
+    @property
+    def gpus(self) -> Bounds:
+        return Bounds.total(g.gpus for g in self.node_groups)
+
+    def to_json(self) -> str:
+        """Indented JSON that :func:`read_plan` reads back to an equal plan."""
+        return self.model_dump_json(indent=1)
+
+
+class UnreadablePlan(Exception):
+    """A file is not a FleetPlan that this release can read; the message says why and what to do."""
+
+
+def read_plan(text: str | bytes) -> FleetPlan:
+    """Read a plan that :meth:`FleetPlan.to_json` wrote.
+
+    :raises UnreadablePlan: if it is not JSON, not a plan, broken, or of a newer version.
+    """
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadablePlan(f"not JSON: {error}") from error
+    version = raw.get("plan_version") if isinstance(raw, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise UnreadablePlan("not a FleetPlan: there is no `plan_version`; `inferfab plan ENV --format json` writes one")
+    if version > PLAN_VERSION:
+        raise UnreadablePlan(f"plan_version {version} is newer than {PLAN_VERSION}; use the inferfab that wrote it, or a newer one")
+    if version < 1:
+        raise UnreadablePlan(f"plan_version {version} never existed")
+    try:
+        return FleetPlan.model_validate_json(json.dumps(raw))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnreadablePlan(f"broken at {where}: {first['msg']} ({error.error_count()} problem(s) in all)") from error
+
+
+def plan(environment: Environment) -> FleetPlan:
+    """Decide the fleet. The environment's references must be sound (:func:`inferfab.checks.check` says)."""
+    pair = engine_pairs()[environment.engine.dynamo]
+    models = {name: plan_model(name, asked) for name, asked in environment.models.items()}
+    tiers = {t.name: t for t in plan_tiers(environment)}
+    shares = traffic_shares(environment)
+    placed: dict[str, list[PlacedPool]] = {}
+    cells = []
+    for name, cell in environment.cells.items():
+        where = PoolContext(
+            environment=environment.name, cell_name=name, cell=cell, pair=pair,
+            image_registry=environment.engine.image_registry, overlay=environment.prices.overlay,
+        )  # fmt: skip
+        placed[name] = [
+            plan_pool(pool, environment.pools[pool], here, where, tiers[environment.pools[pool].tier], models)
+            for pool, here in cell.pools.items()
+        ]
+        cells.append(_cell(environment, name, shares[name], placed[name]))
+    serving = {
+        tier: tuple(name for name, pools in placed.items() if any(p.pool.tier == tier for p in pools)) for tier in tiers
+    }
+    pools = [p.pool for in_cell in placed.values() for p in in_cell]
+    return FleetPlan(
+        ownership=Ownership(
+            name=environment.name, owner=environment.owner, tags=environment.tags, accounts=environment.accounts,
+            state=environment.state, access=environment.access,
+        ),
+        engine=pair,
+        models=tuple(models.values()),
+        tiers=tuple(tiers.values()),
+        cells=tuple(cells),
+        routing=plan_routing(environment, {t.name: t.spill for t in tiers.values() if serving[t.name]}, serving),
+        availability=_availability(environment, tiers, placed),
+        cost=FleetCost(
+            total=_sum([p.cost for p in pools]),
+            by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
+            budget=environment.budget,
+            not_included=(
+                "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, support",
+                "reservations are counted at their nodes here; reserved but unplanned instances are billed too",
+            ),
+        ),
+        defaults=defaults_used(environment),
+    )  # fmt: skip
+
+
+def _sum(parts: list[CostPlan]) -> CostPlan:
+    return CostPlan(desired=Money.total(p.desired for p in parts), maximum=Money.total(p.maximum for p in parts))
+
+
+_BEST_FIRST: tuple[FabricKind, ...] = ("roce", "efa", "tcp")
+
+
+def _cell(environment: Environment, name: str, share: float, placed: list[PlacedPool]) -> CellPlan:
+    cell = environment.cells[name]
+    kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
+    kind = next(k for k in _BEST_FIRST if k in kinds)
+    nics = max((instances(cell.cloud)[g.instance].rdma_nic_count for p in placed for g in p.node_groups), default=0)
+    return CellPlan(
+        name=name,
+        cloud=cell.cloud,
+        region=cell.region,
+        zone=cell.zone,
+        traffic_share=share,
+        cluster=cell.cluster.existing or cluster_name(environment.name, name),
+        cluster_exists=cell.cluster.existing is not None,
+        kubernetes=cell.cluster.kubernetes,
+        network=plan_network(cell, nics if kind == "roce" else 0),
+        fabric=plan_cell_fabric(cell, kind),
+        gateway_replicas=cell.gateways.replicas,
+        gateway_public=cell.gateways.public,
+        system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
+        system_nodes=cell.system_nodes.count,
+        node_groups=tuple(g for p in placed for g in p.node_groups),
+        pools=tuple(p.pool for p in placed),
+        cost=_sum([p.pool.cost for p in placed]),
+    )
+
+
+def _availability(
+    environment: Environment, tiers: dict[str, TierPlan], placed: dict[str, list[PlacedPool]]
+) -> tuple[AvailabilityPlan, ...]:
+    """One figure for each model of each tier, over all cells that serve it."""
+    parts: dict[tuple[str, str], dict[str, list[PlacedPool]]] = {}
+    for cell, pools in placed.items():
+        for each in pools:
+            for model in each.pool.models:
+                parts.setdefault((each.pool.tier, model), {}).setdefault(cell, []).append(each)
+    found = []
+    for (tier, model), by_cell in sorted(parts.items(), key=lambda item: (tiers[item[0][0]].rank, item[0][1])):
+        weight = {c: sum(sum(g.gpus.desired for g in p.node_groups) for p in pools) for c, pools in by_cell.items()}
+        whole = sum(weight.values())
+        cells = tuple(
+            CellCapacity(
+                cell=c, region=f"{environment.cells[c].cloud}:{environment.cells[c].region}",
+                share=weight[c] / whole if whole else 0.0,
+                roles=tuple(_role_nodes(p, g) for p in pools for g in p.node_groups),
+            )
+            for c, pools in by_cell.items()
+        )  # fmt: skip
+        utilization = max(p.pool.workload.utilization for pools in by_cell.values() for p in pools)
+        target = tiers[tier].availability_target_percent
+        found.append(plan_availability(tier, model, cells, utilization=utilization, target_percent=target))
+    return tuple(found)
+
+
+def _role_nodes(placed: PlacedPool, group: NodeGroupPlan) -> RoleNodes:
+    replicas = next((r.workers.desired for r in placed.pool.roles if r.role == group.role), group.nodes.desired)
+    return RoleNodes(
+        replicas=replicas, nodes=group.nodes.desired, gpus_per_node=group.gpus_per_node, nodes_per_worker=group.nodes_per_worker
+    )
+

@@ -1,0 +1,112 @@
+"""Names in DNS, weights of cells, and round trips between users and cells."""
+
+from pydantic import NonNegativeFloat
+
+from inferfab.catalog.regions import round_trips_ms
+from inferfab.environment.environment import Environment
+from inferfab.environment.tiers import Spill
+from inferfab.record import Record
+
+SAME_REGION_RTT_MS = 2.0
+"""Within one region, zone to zone: AWS documents single-digit milliseconds; 2 ms is the usual figure."""
+
+
+class CellRecord(Record):
+    """One cell's record under a tier's hostname."""
+
+    cell: str
+    region: str
+    """``cloud:region``."""
+    share: NonNegativeFloat
+    """Of the tier's traffic, over the cells that serve it."""
+    health: str
+
+
+class TierRoute(Record):
+    """How requests of one tier find a cell."""
+
+    tier: str
+    hostname: str | None
+    cells: tuple[CellRecord, ...]
+    spill: Spill
+    when_all_unhealthy: str
+
+
+class RoundTripPlan(Record):
+    """From where users are to a cell."""
+
+    users_near: str
+    cell: str
+    rtt_ms: float | None
+    """None where the catalog has no measurement of the pair."""
+
+
+class RoutingPlan(Record):
+    """Geo-routing of the environment."""
+
+    domain: str | None
+    policy: str
+    ttl_seconds: int | None
+    routes: tuple[TierRoute, ...]
+    round_trips: tuple[RoundTripPlan, ...]
+
+
+def traffic_shares(environment: Environment) -> dict[str, float]:
+    """Share of traffic by cell: as stated, the rest in equal parts among cells that state none."""
+    stated = {name: c.traffic_share for name, c in environment.cells.items() if c.traffic_share is not None}
+    silent = [name for name in environment.cells if name not in stated]
+    rest = max(0.0, 1 - sum(stated.values()))
+    return {name: stated[name] if name in stated else rest / len(silent) for name in environment.cells}
+
+
+def round_trip_ms(a: str, b: str) -> float | None:
+    """Measured round trip between two regions (``cloud:region``)."""
+    return SAME_REGION_RTT_MS if a == b else round_trips_ms().get(frozenset((a, b)))
+
+
+_HEALTH = "HTTPS check of the gateway and a capacity alarm, both needed (CALCULATED, threshold 2)"
+_ALL_DOWN = "Route 53 answers with every record, so clients reach a gateway that answers 503 with Retry-After"
+
+
+def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dict[str, tuple[str, ...]]) -> RoutingPlan:
+    """Routes by tier.
+
+    :param tiers: spill by tier.
+    :param serving: cells that serve a tier.
+    """
+    shares = traffic_shares(environment)
+    asked = environment.routing
+    routes = []
+    for tier, spill in tiers.items():
+        cells = serving.get(tier, ())
+        whole = sum(shares[c] for c in cells)
+        routes.append(
+            TierRoute(
+                tier=tier,
+                hostname=f"{tier}.{asked.domain}" if asked else None,
+                cells=tuple(
+                    CellRecord(
+                        cell=c, region=_region(environment, c), health=_HEALTH,
+                        share=shares[c] / whole if whole else 1 / len(cells),
+                    )
+                    for c in cells
+                ),
+                spill=spill,
+                when_all_unhealthy=_ALL_DOWN if asked else "no routing: each cell answers under its own name only",
+            )  # fmt: skip
+        )
+    users = (asked.users_near if asked else ()) or tuple(dict.fromkeys(_region(environment, c) for c in environment.cells))
+    trips = tuple(
+        RoundTripPlan(users_near=u, cell=c, rtt_ms=round_trip_ms(u, _region(environment, c))) for u in users for c in environment.cells
+    )
+    return RoutingPlan(
+        domain=asked.domain if asked else None,
+        policy=asked.policy if asked else "none",
+        ttl_seconds=asked.ttl_seconds if asked else None,
+        routes=tuple(routes),
+        round_trips=trips,
+    )
+
+
+def _region(environment: Environment, cell: str) -> str:
+    return f"{environment.cells[cell].cloud}:{environment.cells[cell].region}"

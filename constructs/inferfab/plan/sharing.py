@@ -1,0 +1,119 @@
+"""Shared pools: what each instance needs, where it stands, and what a request waits when its model is not awake."""
+
+import math
+
+from pydantic import NonNegativeFloat, NonNegativeInt
+
+from inferfab.catalog.engines import EnginePair
+from inferfab.catalog.gpus import MigProfile, gpus
+from inferfab.catalog.instances import InstanceType
+from inferfab.environment.pools import Replicas, SharedPool, Workers
+from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, plan_engine
+from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory
+from inferfab.plan.kv_cache import bytes_per_sequence
+from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
+from inferfab.plan.served import ModelPlan
+from inferfab.plan.transport import tcp_transport
+from inferfab.record import Record
+
+HOST_SHARE_FOR_SLEEPING = 0.7
+"""Share of a node's memory that may hold sleeping weights; the rest is for the system and running engines."""
+PCIE_BYTES_PER_SECOND = 20e9
+"""CPU memory to GPU over PCIe 4.0 x16 (32 GB/s line rate), as pinned copies reach it; newer nodes are faster."""
+
+
+class SharedInstancePlan(Record):
+    """How one model runs in a shared pool."""
+
+    model: str
+    resource: str
+    """Extended resource that its pods ask for: a MIG profile, or a whole GPU."""
+    bytes_needed: NonNegativeInt
+    """Weights, overhead and the KV cache of the asked sequences, over the utilization."""
+    memory: MemoryPlan
+    engine: EnginePlan
+    cold_load_seconds: NonNegativeFloat
+    """Until a model that is not on the node answers: its weights over the stated load rate; engine start on top."""
+    wake_seconds: NonNegativeFloat
+    """Sleep mode: weights back from CPU memory over PCIe; 0 for MIG, where every instance is awake."""
+
+
+class SharedPlan(Record):
+    """How a shared pool serves its models at the desired size."""
+
+    mode: str
+    packing: PackingPlan
+    instances: tuple[SharedInstancePlan, ...]
+    awake_at_once: NonNegativeInt
+    """Instances that answer at the same time: all slices with MIG, one a GPU in sleep mode."""
+    unplanned: str = ""
+    """Why no packing was made; empty if one was."""
+
+
+def plan_shared(
+    pool: SharedPool, machine: InstanceType, nodes: int, models: list[ModelPlan], pair: EnginePair,
+    image_registry: str | None,
+) -> SharedPlan:  # fmt: skip
+    """Pack ``models`` onto ``nodes`` nodes."""
+    gpu = gpus()[machine.gpu]
+    wanted = {m.model: m.instances for m in pool.models}
+    needs = {m.name: bytes_needed(m, pool) for m in models}
+    asked = tuple(Asked(model=m.name, bytes_needed=needs[m.name], instances=wanted[m.name]) for m in models)
+    count, unplanned = nodes * machine.gpu_count, ""
+    if pool.sharing == "mig":
+        try:
+            packing = pack_mig(gpu, count, asked)
+        except TooLarge as error:
+            packing = PackingPlan(gpus=(), instances={}, unserved={a.model: a.instances for a in asked})
+            unplanned = str(error)
+    else:
+        packing = pack_sleep(
+            nodes=nodes, gpus_per_node=machine.gpu_count, gpu_bytes=gpu.memory_bytes,
+            host_bytes_per_node=math.floor((machine.memory_mib or 0) * 1024**2 * HOST_SHARE_FOR_SLEEPING),
+            asked=asked, weights={m.name: m.weights_bytes for m in models},
+        )  # fmt: skip
+    awake = packing.total if pool.sharing == "mig" else sum(1 for lane in packing.gpus if lane)
+    return SharedPlan(
+        mode=pool.sharing,
+        packing=packing,
+        instances=tuple(_instance(m, pool, machine, needs[m.name], pair, image_registry) for m in models),
+        awake_at_once=awake,
+        unplanned=unplanned,
+    )
+
+
+def bytes_needed(model: ModelPlan, pool: SharedPool) -> int:
+    """What one instance must find free: weights, overhead, and KV cache for the asked sequences at full context."""
+    overhead = overhead_bytes(model.shape, batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences)
+    kv = pool.max_sequences * bytes_per_sequence(model.shape, model.kv_precision, model.context_tokens)
+    return math.ceil((model.weights_bytes + model.draft_weights_bytes + overhead + kv) / pool.gpu_memory_utilization)
+
+
+def _instance(
+    model: ModelPlan, pool: SharedPool, machine: InstanceType, needed: int, pair: EnginePair, image_registry: str | None
+) -> SharedInstancePlan:
+    gpu = gpus()[machine.gpu]
+    profile: MigProfile | None = smallest_profile(gpu, needed) if pool.sharing == "mig" else None
+    workers = Workers(
+        replicas=Replicas(desired=1), gpu_memory_utilization=pool.gpu_memory_utilization,
+        max_sequences=pool.max_sequences, max_batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
+        flags={"--enable-sleep-mode": True} if pool.sharing == "sleep" else {},
+    )  # fmt: skip
+    memory = plan_memory(
+        model, gpu, Parallelism(), gpu_memory_utilization=pool.gpu_memory_utilization,
+        batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences,
+        memory_bytes=profile.memory_mib * 1024**2 if profile else None,
+    )  # fmt: skip
+    block = pool.block_tokens or pair.default_block_tokens
+    engine = plan_engine(
+        pair, model, "shared", workers, memory, tcp_transport(), block_tokens=block, image_registry=image_registry
+    )
+    return SharedInstancePlan(
+        model=model.name,
+        resource=f"nvidia.com/mig-{profile.name}" if profile else "nvidia.com/gpu",
+        bytes_needed=needed,
+        memory=memory,
+        engine=engine,
+        cold_load_seconds=model.cold_load_seconds,
+        wake_seconds=0.0 if pool.sharing == "mig" else round(model.weights_bytes / PCIE_BYTES_PER_SECOND, 1),
+    )
