@@ -67,10 +67,14 @@ def batched_tokens(role: Role, workers: Workers) -> int:
     return workers.max_batched_tokens or max(default, workers.max_sequences or 0)
 
 
-def max_sequences(workers: Workers, memory: MemoryPlan) -> int:
-    """The stated batch limit, or what KV memory holds at the promised context, at most 256."""
-    per_rank = memory.concurrent_sequences // workers.data_parallel
-    return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, per_rank))
+def max_sequences(workers: Workers, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
+    """The stated batch limit of a rank, or how many typical requests its KV cache holds, at most 256.
+
+    Typical, not longest: a batch sized for the promised context would leave most of the cache empty, and vLLM
+    preempts the youngest sequences in the rare case that many are long.
+    """
+    held = memory.kv_capacity_tokens / workers.data_parallel / mean_sequence_tokens
+    return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, int(held)))
 
 
 def plan_engine(
@@ -82,6 +86,7 @@ def plan_engine(
     transport: Transport,
     *,
     block_tokens: int,
+    mean_sequence_tokens: float,
     image_registry: str | None,
 ) -> EnginePlan:
     """Flags, environment and memory of one worker."""
@@ -94,7 +99,7 @@ def plan_engine(
         *_parallel_arguments(parallel),
         Argument(flag="--block-size", value=str(block_tokens)),
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
-        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, memory))),
+        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, memory, mean_sequence_tokens))),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
         *_role_arguments(role, model, transport),
     ]

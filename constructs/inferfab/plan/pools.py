@@ -177,6 +177,7 @@ def _plan_role(
         stated_overhead_bytes=stated,
     )  # fmt: skip
     fabric = plan_role_fabric(kind, machine, parallel.gpus)
+    mean_tokens = workload.prompt_tokens + workload.output_tokens / 2
     return RolePlan(
         role=role,
         node_group=node_group_name(pool, role),
@@ -185,13 +186,13 @@ def _plan_role(
         memory=memory,
         performance=plan_performance(
             model, gpus()[machine.gpu], parallel, memory, prompt_tokens=workload.prompt_tokens,
-            output_tokens=workload.output_tokens, max_sequences=max_sequences(workers, memory),
+            output_tokens=workload.output_tokens, max_sequences=max_sequences(workers, memory, mean_tokens),
             itl_at_most_ms=tier.strictest_ms("itl"), reads_prompts=role != "decode", writes_answers=role != "prefill",
         ),
         fabric=fabric,
         engine=plan_engine(
             where.pair, model, role, workers, memory, _transport(kind, fabric, where),
-            block_tokens=block_tokens, image_registry=where.image_registry,
+            block_tokens=block_tokens, mean_sequence_tokens=mean_tokens, image_registry=where.image_registry,
         ),
     )  # fmt: skip
 

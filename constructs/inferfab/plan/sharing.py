@@ -106,7 +106,8 @@ def _instance(
     )  # fmt: skip
     block = pool.block_tokens or pair.default_block_tokens
     engine = plan_engine(
-        pair, model, "shared", workers, memory, tcp_transport(), block_tokens=block, image_registry=image_registry
+        pair, model, "shared", workers, memory, tcp_transport(), block_tokens=block,
+        mean_sequence_tokens=model.context_tokens, image_registry=image_registry
     )
     return SharedInstancePlan(
         model=model.name,
