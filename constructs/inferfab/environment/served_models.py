@@ -44,11 +44,11 @@ class Speculative(Input):
 
 
 class Offload(Input):
-    """KV cache tiers behind the GPU, by vLLM's own tiering. Sizes are per worker."""
+    """KV cache tiers behind the GPU, by vLLM's own tiering. Sizes are per GPU, so that every worker size fits."""
 
-    cpu_gib: Gib
-    """CPU memory for evicted KV blocks. It should hold at least what the GPUs hold."""
-    nvme_gib: Gib | None = None
+    cpu_gib_per_gpu: Gib
+    """CPU memory for evicted KV blocks. It should hold at least what a GPU's own cache holds."""
+    nvme_gib_per_gpu: Gib | None = None
     """Local NVMe behind the CPU tier. Default: no disk tier."""
 
 

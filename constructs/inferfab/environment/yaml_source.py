@@ -45,6 +45,8 @@ class Source:
     tree: dict[str, Any] = field(default_factory=dict)
     places: dict[YamlPath, Place] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    lines: tuple[str, ...] = ()
+    """The text by line, to quote from."""
 
     def location(self, path: YamlPath, *, of_key: bool = False) -> Location:
         """The place of ``path``, or of its nearest ancestor that the file has."""
@@ -132,6 +134,7 @@ def parse_source(data: bytes, source: Source) -> Source:
         )  # fmt: skip
         return source
     try:
+        source.lines = tuple(text.splitlines())
         _Composer(source).run(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

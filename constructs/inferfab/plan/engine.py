@@ -48,6 +48,8 @@ class EnginePlan(Record):
     """tmpfs on /dev/shm; counts against the memory limit."""
     memory_limit_bytes: NonNegativeInt
     """Holds /dev/shm, the CPU KV tier and the process."""
+    cpu_tier_bytes: NonNegativeInt
+    nvme_tier_bytes: NonNegativeInt
     gpus: PositiveInt
     resources: dict[str, int]
     hugepages_2mi_mib: NonNegativeInt
@@ -101,12 +103,13 @@ def plan_engine(
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
         Argument(flag="--max-num-seqs", value=str(max_sequences(workers, memory, mean_sequence_tokens))),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
-        *_role_arguments(role, model, transport),
+        *_role_arguments(role, model, transport, parallel.gpus),
     ]
     for flag, value in workers.flags.items():
         arguments = [a for a in arguments if a.flag != flag]
         arguments += _stated(flag, value)
     shm = SHM_BYTES_PER_GPU * parallel.gpus
+    cpu_tier = model.cpu_tier_bytes_per_gpu * parallel.gpus
     repository = pair.image if image_registry is None else f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
     return EnginePlan(
         image=f"{repository}:{pair.dynamo}{transport.image_suffix}",
@@ -115,7 +118,9 @@ def plan_engine(
         env=(EnvValue(name="PYTHONHASHSEED", value="0"), *transport.env),
         block_tokens=block_tokens,
         shm_bytes=shm,
-        memory_limit_bytes=shm + model.cpu_tier_bytes + HOST_OVERHEAD_BYTES,
+        memory_limit_bytes=shm + cpu_tier + HOST_OVERHEAD_BYTES,
+        cpu_tier_bytes=cpu_tier,
+        nvme_tier_bytes=model.nvme_tier_bytes_per_gpu * parallel.gpus,
         gpus=parallel.gpus,
         resources=transport.resources,
         hugepages_2mi_mib=transport.hugepages_2mi_mib,
@@ -167,7 +172,7 @@ def _parallel_arguments(parallel: Parallelism) -> list[Argument]:
     return arguments
 
 
-def _role_arguments(role: Role, model: ModelPlan, transport: Transport) -> list[Argument]:
+def _role_arguments(role: Role, model: ModelPlan, transport: Transport, gpus: int) -> list[Argument]:
     arguments = []
     connectors: list[dict[str, object]] = []
     kv_role = {"prefill": "kv_producer", "decode": "kv_consumer"}.get(role)
@@ -180,8 +185,8 @@ def _role_arguments(role: Role, model: ModelPlan, transport: Transport) -> list[
         if transport.kind == "efa":
             nixl["kv_buffer_device"] = "cuda"
         connectors.append(nixl)
-    if model.cpu_tier_bytes:
-        connectors.append(_offloading(model))
+    if model.cpu_tier_bytes_per_gpu:
+        connectors.append(_offloading(model, gpus))
     if len(connectors) == 1 and kv_role is None:
         arguments.append(Argument(flag="--kv-transfer-config", value=_json({**connectors[0], "kv_role": "kv_both"})))
     elif len(connectors) == 1:
@@ -201,11 +206,11 @@ def _role_arguments(role: Role, model: ModelPlan, transport: Transport) -> list[
     return arguments
 
 
-def _offloading(model: ModelPlan) -> dict[str, object]:
-    extra: dict[str, object] = {"cpu_bytes_to_use": model.cpu_tier_bytes}
-    if model.nvme_tier_bytes:
+def _offloading(model: ModelPlan, gpus: int) -> dict[str, object]:
+    extra: dict[str, object] = {"cpu_bytes_to_use": model.cpu_tier_bytes_per_gpu * gpus}
+    if model.nvme_tier_bytes_per_gpu:
         extra["spec_name"] = "TieringOffloadingSpec"
-        extra["secondary_tiers"] = [{"type": "fs", "path": "/var/lib/kv-cache", "capacity_bytes": model.nvme_tier_bytes}]
+        extra["secondary_tiers"] = [{"type": "fs", "path": "/var/lib/kv-cache", "capacity_bytes": model.nvme_tier_bytes_per_gpu * gpus}]
     return {"kv_connector": "OffloadingConnector", "kv_connector_extra_config": extra}
 
 

@@ -1,0 +1,1 @@
+"""FleetPlan and findings to text. Nothing in here decides anything."""
