@@ -136,14 +136,16 @@ def host_memory_holds(facts: Facts) -> Iterator[Problem]:
         pods = at.role.engine.memory_limit_bytes / at.group.nodes_per_worker * per_node + at.group.hugepages_2mi_mib * 1024**2
         usable = node.memory_mib * 1024**2 * (1 - SYSTEM_MEMORY_SHARE)
         if pods > usable:
-            tier = at.role.engine.cpu_tier_bytes
+            engine = at.role.engine
+            tier = engine.cpu_tier_bytes
+            process = engine.memory_limit_bytes - engine.shm_bytes - tier
             path = ("models", at.model.name, "offload", "cpu_gib_per_gpu") if tier else at.path("tensor_parallel")
             over = (pods - usable) / GIB
             gpus_on_node = per_node * at.role.parallelism.gpus / at.group.nodes_per_worker
             yield Problem(
                 path,
-                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node ({at.role.engine.shm_bytes / GIB:,.0f} GiB shared memory, "
-                f"{tier / GIB:,.0f} GiB CPU tier and 24 GiB each), {node.name} has {usable / GIB:,.0f} GiB to give",
+                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node ({engine.shm_bytes / GIB:,.0f} GiB shared memory, "
+                f"{tier / GIB:,.0f} GiB CPU tier and {process / GIB:,.0f} GiB for processes each), {node.name} has {usable / GIB:,.0f} GiB to give",
                 f"take {over / gpus_on_node:,.0f} GiB a GPU off the CPU tier" if tier else "use a machine with more memory a GPU",
                 severity="error" if tier else "warning",
             )  # fmt: skip

@@ -22,8 +22,11 @@ KV_EVENTS_PORT = 5557
 SIDE_CHANNEL_PORT = 5600
 SHM_BYTES_PER_GPU = 10 * GIB
 """80 GiB on a node of 8 GPUs, as the Dynamo EKS EFA guide has it."""
-HOST_OVERHEAD_BYTES = 24 * GIB
-"""CPU memory of the engine process beside /dev/shm and the CPU KV tier: Python, tokenizer, load staging."""
+SHM_BYTES_ALONE = 4 * GIB
+"""A worker of one GPU without RDMA has no peers to talk to through shared memory."""
+PROCESS_BYTES = 8 * GIB
+PROCESS_BYTES_PER_GPU = 4 * GIB
+"""CPU memory beside /dev/shm and the CPU KV tier: one engine process a GPU, tokenizer, load staging. Estimates."""
 DEFAULT_PREFILL_BATCHED_TOKENS = 8192
 DEFAULT_DECODE_BATCHED_TOKENS = 2048
 MOST_DEFAULT_SEQUENCES = 256
@@ -108,7 +111,9 @@ def plan_engine(
     for flag, value in workers.flags.items():
         arguments = [a for a in arguments if a.flag != flag]
         arguments += _stated(flag, value)
-    shm = SHM_BYTES_PER_GPU * parallel.gpus
+    alone = parallel.gpus == 1 and transport.kind == "tcp"
+    shm = SHM_BYTES_ALONE if alone else SHM_BYTES_PER_GPU * parallel.gpus
+    process = PROCESS_BYTES + PROCESS_BYTES_PER_GPU * parallel.gpus
     cpu_tier = model.cpu_tier_bytes_per_gpu * parallel.gpus
     repository = pair.image if image_registry is None else f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
     return EnginePlan(
@@ -118,7 +123,7 @@ def plan_engine(
         env=(EnvValue(name="PYTHONHASHSEED", value="0"), *transport.env),
         block_tokens=block_tokens,
         shm_bytes=shm,
-        memory_limit_bytes=shm + cpu_tier + HOST_OVERHEAD_BYTES,
+        memory_limit_bytes=shm + cpu_tier + process,
         cpu_tier_bytes=cpu_tier,
         nvme_tier_bytes=model.nvme_tier_bytes_per_gpu * parallel.gpus,
         gpus=parallel.gpus,

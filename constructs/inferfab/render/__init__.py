@@ -1,1 +1,1 @@
-"""FleetPlan and findings to text. Nothing in here decides anything."""
+"""From a FleetPlan to text: each output writes down what the plan decided, and decides nothing itself."""
