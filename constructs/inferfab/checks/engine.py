@@ -19,7 +19,8 @@ DECIDED = {
     "--enable-expert-parallel": "expert_parallel", "--block-size": "block_tokens",
     "--gpu-memory-utilization": "gpu_memory_utilization", "--max-num-seqs": "max_sequences",
     "--max-num-batched-tokens": "max_batched_tokens", "--disaggregation-mode": "topology",
-    "--kv-transfer-config": "topology and fabric", "--kv-events-config": "prefix caching and routing",
+    "--kv-transfer-config": "topology and fabric", "--kv-offloading-size": "models.*.offload", "--kv-offloading-backend": "models.*.offload",
+    "--kv-events-config": "prefix caching and routing",
 }  # fmt: skip
 """Flags that the plan decides, and the field that decides each: a second place would disagree one day."""
 
@@ -141,8 +142,14 @@ def prefill_matches_decode(facts: Facts) -> Iterator[Problem]:
 def batch_limits_agree(facts: Facts) -> Iterator[Problem]:
     for at in once(facts.roles()):
         tokens, sequences = (int(at.role.engine.value_of(f) or 0) for f in ("--max-num-batched-tokens", "--max-num-seqs"))
+        drafted = 1 + (at.model.speculative.tokens if at.model.speculative else 0)
         if tokens < sequences:
             yield Problem(at.path("max_batched_tokens"), f"{tokens} tokens a pass for {sequences} sequences", f"write at least {sequences}")
+        elif tokens < sequences * drafted and at.role.role != "prefill":
+            yield Problem(
+                at.path("max_batched_tokens"), f"{tokens} tokens a pass for {sequences} sequences of {drafted} tokens each (one, and {drafted - 1} drafted)",
+                f"write at least {sequences * drafted}", severity="warning",
+            )  # fmt: skip
 
 
 @rule(
@@ -159,3 +166,14 @@ def experts_exist(facts: Facts) -> Iterator[Problem]:
                 at.path(field), f"{at.model.title} has no experts", "remove it, and use more replicas",
                 severity="error" if parallel.expert else "warning",
             )  # fmt: skip
+
+
+@rule(
+    "IF-ENG-007", "offloading without prefix caching", joins=("engine", "pod"), severity="warning",
+    why="blocks are found again by the hash of their prefix; without hashes the lower tiers are filled and never read.",
+    do="switch prefix caching on, or leave `offload` out.", source="vLLM 0.31.0 vllm/v1/kv_offload: blocks are keyed by prefix hash (read from source)",
+)  # fmt: skip
+def offload_has_hashes(facts: Facts) -> Iterator[Problem]:
+    for model in facts.fleet.models:
+        if model.cpu_tier_bytes_per_gpu and not model.prefix_caching:
+            yield Problem(("models", model.name, "offload"), "KV cache is offloaded and prefix caching is off", "remove `prefix_caching: false`, or `offload`", of_key=True)

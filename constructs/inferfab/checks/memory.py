@@ -115,7 +115,10 @@ def precision_supported(facts: Facts) -> Iterator[Problem]:
                 "expect 16-bit prefill speed, or use an fp8 checkpoint", severity="warning",
             )  # fmt: skip
         kv = ("models", at.model.name, "kv_cache_dtype")
-        if at.model.kv_precision == "nvfp4" and gpu.architecture != FP4_GPUS:
+        latent = any(group.kind == "mla" for group in at.model.shape.attention)
+        if at.model.kv_precision == "nvfp4" and latent:
+            yield Problem(kv, f"{at.model.title} has latent attention, for which vLLM has no dense NVFP4 cache", "write `kv_cache_dtype: fp8`")
+        elif at.model.kv_precision == "nvfp4" and gpu.architecture != FP4_GPUS:
             yield Problem(kv, f"an nvfp4 KV cache needs a Blackwell GPU, {at.where} runs on {gpu.title}", "write `kv_cache_dtype: fp8`")
         elif at.model.kv_precision == "fp8" and gpu.architecture in ("turing", "ampere"):
             yield Problem(kv, f"an fp8 KV cache needs an Ada, Hopper or Blackwell GPU, {at.where} runs on {gpu.title}", "write `kv_cache_dtype: bf16`")
@@ -138,14 +141,14 @@ def host_memory_holds(facts: Facts) -> Iterator[Problem]:
         if pods > usable:
             engine = at.role.engine
             tier = engine.cpu_tier_bytes
-            process = engine.memory_limit_bytes - engine.shm_bytes - tier
+            process = engine.memory_limit_bytes - engine.shm_bytes
             path = ("models", at.model.name, "offload", "cpu_gib_per_gpu") if tier else at.path("tensor_parallel")
             over = (pods - usable) / GIB
             gpus_on_node = per_node * at.role.parallelism.gpus / at.group.nodes_per_worker
             yield Problem(
                 path,
-                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node ({engine.shm_bytes / GIB:,.0f} GiB shared memory, "
-                f"{tier / GIB:,.0f} GiB CPU tier and {process / GIB:,.0f} GiB for processes each), {node.name} has {usable / GIB:,.0f} GiB to give",
+                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node ({(engine.shm_bytes - tier) / GIB:,.0f} GiB shared memory, "
+                f"{tier / GIB:,.0f} GiB CPU tier in it, and {process / GIB:,.0f} GiB for processes each), {node.name} has {usable / GIB:,.0f} GiB to give",
                 f"take {over / gpus_on_node:,.0f} GiB a GPU off the CPU tier" if tier else "use a machine with more memory a GPU",
                 severity="error" if tier else "warning",
             )  # fmt: skip

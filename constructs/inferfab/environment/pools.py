@@ -75,7 +75,7 @@ class _Pool(Input):
     workload: Workload | None = None
     """Default: the tier's."""
     block_tokens: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """KV block size, the same on router, prefill and decode. Default: the engine pair's (16)."""
+    """KV block size, the same on router, prefill and decode. Default: the engine pair's (16), 64 for models with latent attention."""
 
     @model_validator(mode="after")
     def _one_machine(self) -> "_Pool":

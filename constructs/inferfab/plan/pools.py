@@ -10,7 +10,7 @@ from inferfab.environment.money import PriceOverlay
 from inferfab.environment.pools import AggregatedPool, DisaggregatedPool, Pool, PoolInCell, Replicas, SharedPool, Workers
 from inferfab.environment.tiers import Workload
 from inferfab.plan.cost import CostPlan, HourlyPrice, Money, TokenCost, hourly_price, token_cost
-from inferfab.plan.engine import EnginePlan, batched_tokens, max_sequences, plan_engine
+from inferfab.plan.engine import EnginePlan, batched_tokens, default_block_tokens, max_sequences, plan_engine
 from inferfab.plan.fabric import RoleFabricPlan, fabric_kind, plan_role_fabric
 from inferfab.plan.kv_transfer import KvTransferPlan, plan_kv_transfer
 from inferfab.plan.memory import MemoryPlan, Parallelism, plan_memory
@@ -102,7 +102,7 @@ def plan_pool(
     if isinstance(pool, SharedPool):
         return _shared(name, pool, here, where, tier, models, machine, kind, capacity, workload, price)
     model = models[pool.model]
-    block = pool.block_tokens or where.pair.default_block_tokens
+    block = pool.block_tokens or default_block_tokens(where.pair, model.shape)
     roles = tuple(_plan_role(name, role, workers, where, tier, model, machine, kind, block, workload) for role, workers in asked)
     groups = tuple(_node_group(name, r, where, machine, kind, capacity) for r in roles)
     immutable = {

@@ -8,7 +8,7 @@ from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gpus import MigProfile, gpus
 from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
-from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, plan_engine
+from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
 from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory
 from inferfab.plan.kv_cache import bytes_per_sequence
 from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
@@ -104,7 +104,7 @@ def _instance(
         batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences,
         memory_bytes=profile.memory_mib * 1024**2 if profile else None,
     )  # fmt: skip
-    block = pool.block_tokens or pair.default_block_tokens
+    block = pool.block_tokens or default_block_tokens(pair, model.shape)
     engine = plan_engine(
         pair, model, "shared", workers, memory, tcp_transport(), block_tokens=block,
         mean_sequence_tokens=model.context_tokens, image_registry=image_registry
