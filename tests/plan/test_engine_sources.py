@@ -382,8 +382,7 @@ def test_every_emitted_key_is_one_that_the_source_reads(
             assert set(extra) <= EXTRA_KEYS[config["kv_connector"]]
             for tier in extra.get("secondary_tiers", []):
                 assert set(tier) <= FS_TIER_KEYS
-    for flag, name in (("--kv-events-config", "KVEventsConfig"), ("--speculative-config",
-    "SpeculativeConfig")):
+    for flag, name in (("--kv-events-config", "KVEventsConfig"), ("--speculative-config", "SpeculativeConfig")):
         if plan.value_of(flag):
             assert set(json_of(plan, flag)) <= FIELDS[name]
 

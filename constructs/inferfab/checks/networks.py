@@ -37,9 +37,14 @@ def parsed(cidr: str) -> ipaddress.IPv4Network | None:
 
 
 @rule(
-    "IF-NET-001", "not an address range", stage="reference", joins=("environment", "cloud"),
-    why="subnets are cut from it.", do="write an IPv4 range whose host bits are zero, like 10.20.0.0/16.", source="RFC 4632",
-)  # fmt: skip
+    "IF-NET-001",
+    "not an address range",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="subnets are cut from it.",
+    do="write an IPv4 range whose host bits are zero, like 10.20.0.0/16.",
+    source="RFC 4632",
+)
 def ranges_parse(facts: Facts) -> Iterator[Problem]:
     for path, cidr in ranges(facts):
         if parsed(cidr) is None:
@@ -51,26 +56,47 @@ def ranges_parse(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NET-002", "a range of the wrong size", stage="reference", joins=("environment", "cloud"),
+    "IF-NET-002",
+    "a range of the wrong size",
+    stage="reference",
+    joins=("environment", "cloud"),
     why="a VPC takes /16 at most, and below /20 the subnets of a cell do not fit.",
-    do="use /16 to /20.", source="Amazon VPC: VPC CIDR blocks; our subnet plan",
-)  # fmt: skip
+    do="use /16 to /20.",
+    source="Amazon VPC: VPC CIDR blocks; our subnet plan",
+)
 def ranges_sized(facts: Facts) -> Iterator[Problem]:
     for name, cell in facts.environment.cells.items():
         network = parsed(cell.network.cidr)
         if cell.network.kind == "new" and network and not WIDEST <= network.prefixlen <= NARROWEST:
-            yield Problem(("cells", name, "network", "cidr"), f"/{network.prefixlen} is not between /{WIDEST} and /{NARROWEST}", f"use /{WIDEST}")
-        rdma = parsed(cell.fabric.rdma_cidr) if cell.fabric and cell.fabric.kind == "roce" and cell.fabric.rdma_cidr else None
+            yield Problem(
+                ("cells", name, "network", "cidr"),
+                f"/{network.prefixlen} is not between /{WIDEST} and /{NARROWEST}",
+                f"use /{WIDEST}",
+            )
+        rdma = (
+            parsed(cell.fabric.rdma_cidr)
+            if cell.fabric and cell.fabric.kind == "roce" and cell.fabric.rdma_cidr
+            else None
+        )
         if rdma and rdma.prefixlen > 26:
-            yield Problem(("cells", name, "fabric", "rdma_cidr"), f"/{rdma.prefixlen} is too small for 8 subnets", "use /24 or wider")
+            yield Problem(
+                ("cells", name, "fabric", "rdma_cidr"),
+                f"/{rdma.prefixlen} is too small for 8 subnets",
+                "use /24 or wider",
+            )
 
 
 @rule(
-    "IF-NET-003", "overlapping ranges", stage="reference", joins=("environment", "cloud", "fabric"),
-    why="cells are peered and requests spill between them; with overlapping ranges neither can be routed, and storage or "
+    "IF-NET-003",
+    "overlapping ranges",
+    stage="reference",
+    joins=("environment", "cloud", "fabric"),
+    why="cells are peered and requests spill between them; with overlapping ranges neither can be routed, and "
+    "storage or "
     "training traffic could not be told from inference traffic.",
-    do="give each a range of its own.", source="Amazon VPC peering: overlapping CIDR blocks",
-)  # fmt: skip
+    do="give each a range of its own.",
+    source="Amazon VPC peering: overlapping CIDR blocks",
+)
 def ranges_apart(facts: Facts) -> Iterator[Problem]:
     known = [(path, network) for path, cidr in ranges(facts) if path[0] != "access" and (network := parsed(cidr))]
     known.sort(key=lambda item: (int(item[1].network_address), item[1].prefixlen))
@@ -87,10 +113,14 @@ def ranges_apart(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NET-004", "shares of traffic that do not add up", stage="reference", joins=("environment",),
+    "IF-NET-004",
+    "shares of traffic that do not add up",
+    stage="reference",
+    joins=("environment",),
     why="requests beyond 100 % go nowhere, and below it some cells would be idle without anybody having said so.",
-    do="make the shares add up to 1, or leave some out to share the rest.", source="inferfab's environment format",
-)  # fmt: skip
+    do="make the shares add up to 1, or leave some out to share the rest.",
+    source="inferfab's environment format",
+)
 def shares_add_up(facts: Facts) -> Iterator[Problem]:
     cells = facts.environment.cells
     if len(cells) != len(facts.loaded.declared["cells"]):
@@ -108,10 +138,14 @@ def shares_add_up(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NET-005", "clusters open to everybody", stage="reference", joins=("environment", "cloud", "cluster"),
+    "IF-NET-005",
+    "clusters open to everybody",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
     why="a Kubernetes endpoint that the whole internet reaches needs only one leaked credential.",
-    do="name the ranges of your runners, or use `kind: private`.", source="EKS best practices: cluster endpoint access",
-)  # fmt: skip
+    do="name the ranges of your runners, or use `kind: private`.",
+    source="EKS best practices: cluster endpoint access",
+)
 def endpoint_not_open(facts: Facts) -> Iterator[Problem]:
     access = facts.environment.access
     if access.kind != "public":
@@ -119,4 +153,8 @@ def endpoint_not_open(facts: Facts) -> Iterator[Problem]:
     for position, cidr in enumerate(access.allowed_cidrs):
         network = parsed(cidr)
         if network and network.prefixlen < 8:
-            yield Problem(("access", "allowed_cidrs", position), f"{cidr} is (nearly) the whole internet", "name the ranges of your runners")
+            yield Problem(
+                ("access", "allowed_cidrs", position),
+                f"{cidr} is (nearly) the whole internet",
+                "name the ranges of your runners",
+            )

@@ -21,7 +21,9 @@ class CatalogFormat(StrEnum):
 
 def catalog_command(
     kind: Annotated[Kind, typer.Argument(help="Models, GPUs, or the machine types of a cloud.", show_default=False)],
-    format: Annotated[CatalogFormat, typer.Option("--format", "-f", help="For people or machines.")] = CatalogFormat.text,  # noqa: A002
+    format: Annotated[
+        CatalogFormat, typer.Option("--format", "-f", help="For people or machines.")
+    ] = CatalogFormat.text,
 ) -> None:
     """List what an environment can name: models, GPUs, machine types.
 

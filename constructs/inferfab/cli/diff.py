@@ -18,9 +18,13 @@ _HELP = "Environment (name or path) or plan JSON."
 
 
 def diff_command(
-    before: Annotated[str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_environment, show_default=False)],
-    after: Annotated[str, typer.Argument(metavar="B", help=_HELP, autocompletion=complete_environment, show_default=False)],
-    format: Annotated[DiffFormat, typer.Option("--format", "-f", help="For people or machines.")] = DiffFormat.text,  # noqa: A002
+    before: Annotated[
+        str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_environment, show_default=False)
+    ],
+    after: Annotated[
+        str, typer.Argument(metavar="B", help=_HELP, autocompletion=complete_environment, show_default=False)
+    ],
+    format: Annotated[DiffFormat, typer.Option("--format", "-f", help="For people or machines.")] = DiffFormat.text,
     out: Out = None,
 ) -> None:
     """Compare two fleets: GPUs, nodes, dollars, flags, promises.

@@ -20,9 +20,17 @@ def _complete(incomplete: str) -> list[str]:
 
 def explain_command(
     rule_id: Annotated[
-        str | None, typer.Argument(metavar="RULE", help="Rule id, `IF-MEM-002`. Without one, all rules are listed.", autocompletion=_complete, show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RULE",
+            help="Rule id, `IF-MEM-002`. Without one, all rules are listed.",
+            autocompletion=_complete,
+            show_default=False,
+        ),
     ] = None,
-    format: Annotated[ExplainFormat, typer.Option("--format", "-f", help="For people or machines.")] = ExplainFormat.text,  # noqa: A002
+    format: Annotated[
+        ExplainFormat, typer.Option("--format", "-f", help="For people or machines.")
+    ] = ExplainFormat.text,
 ) -> None:
     """Explain a rule: what it means, why it matters, what to do, and the source.
 
@@ -36,7 +44,9 @@ def explain_command(
     if rule_id is not None:
         one = explain(rule_id)
         if one is None:
-            raise typer.BadParameter(f"there is no rule {rule_id}; {meant(rule_id.upper(), [r.id for r in rules])}", param_hint="RULE")
+            raise typer.BadParameter(
+                f"there is no rule {rule_id}; {meant(rule_id.upper(), [r.id for r in rules])}", param_hint="RULE"
+            )
         rules = (one,)
     if format is ExplainFormat.json:
         fields = ("id", "title", "severity", "joins", "why", "do", "source", "stage")

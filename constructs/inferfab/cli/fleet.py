@@ -50,8 +50,13 @@ def _report(loaded: Loaded, checked: Checked) -> None:
     if checked.ok:
         serious = [f for f in checked.findings if f.severity != "info"]
         if serious:
-            typer.echo(f"{loaded.source.file}: {counted(serious)}; `inferfab check {loaded.source.file}` lists them", err=True)
+            typer.echo(
+                f"{loaded.source.file}: {counted(serious)}; `inferfab check {loaded.source.file}` lists them", err=True
+            )
         return
     text = findings_text(checked.findings, loaded.source.lines, colour=True, stderr=True)
-    typer.echo(text + f"{loaded.source.file}: {counted(checked.findings)}; there is no plan until the errors are mended", err=True)
+    typer.echo(
+        text + f"{loaded.source.file}: {counted(checked.findings)}; there is no plan until the errors are mended",
+        err=True,
+    )
     raise typer.Exit(1)

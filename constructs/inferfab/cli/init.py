@@ -13,9 +13,13 @@ class StarterCloud(StrEnum):
 
 
 def init_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the environment, for example `dev`.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the environment, for example `dev`.", show_default=False)
+    ],
     cloud: Annotated[StarterCloud, typer.Option(help="Cloud of the first cell.")] = StarterCloud.aws,
-    folder: Annotated[Path, typer.Option("--folder", help="Where to write it.", file_okay=False)] = Path("environments"),
+    folder: Annotated[Path, typer.Option("--folder", help="Where to write it.", file_okay=False)] = Path(
+        "environments"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an environment of that name.")] = False,
 ) -> None:
     """Write a commented starter environment that passes `inferfab check`, and the schema beside it.
@@ -38,7 +42,10 @@ def init_command(
         raise Refused(f"{target} is there already; choose another name, or say --force to overwrite it")
     write_whole(target, text)
     write_whole(folder / "environment.schema.json", json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n")
-    typer.echo(f"wrote {target}\nNext: edit it, then `inferfab check {_shown(target, name)}` and `inferfab plan {_shown(target, name)}`")
+    typer.echo(
+        f"wrote {target}\nNext: edit it, then `inferfab check {_shown(target, name)}` and `inferfab plan "
+        f"{_shown(target, name)}`"
+    )
 
 
 def _shown(target: Path, name: str) -> str:

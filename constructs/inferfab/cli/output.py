@@ -26,9 +26,13 @@ def rendered(draw: "Callable[[Console], None]", *, colour: bool = True, stderr: 
     width = None if terminal or "COLUMNS" in os.environ else 160
     buffer = io.StringIO()
     console = Console(
-        file=buffer, force_terminal=terminal, width=width or shutil.get_terminal_size((160, 50)).columns,
-        highlight=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
+        file=buffer,
+        force_terminal=terminal,
+        width=width or shutil.get_terminal_size((160, 50)).columns,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
     draw(console)
     return buffer.getvalue()
 

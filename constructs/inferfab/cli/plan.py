@@ -17,15 +17,20 @@ class PlanFormat(StrEnum):
 
 def plan_command(
     env: Env,
-    format: Annotated[PlanFormat, typer.Option("--format", "-f", help="Tables, JSON that reads back equal, or a picture.")] = PlanFormat.table,  # noqa: A002
+    format: Annotated[
+        PlanFormat, typer.Option("--format", "-f", help="Tables, JSON that reads back equal, or a picture.")
+    ] = PlanFormat.table,
     out: Out = None,
-    defaults: Annotated[bool, typer.Option("--defaults", help="Tables: list every field that the file left open.")] = False,
+    defaults: Annotated[
+        bool, typer.Option("--defaults", help="Tables: list every field that the file left open.")
+    ] = False,
 ) -> None:
     """Plan the fleet: every cell, pool, node group, NIC, flag, price and promise.
 
     Pure arithmetic: no cloud, no network. Exit code 1 if the file has an error; nothing is written then.
 
-    Examples: `inferfab plan prod`, `inferfab plan prod --format json --out prod.plan.json`, `inferfab plan prod -f svg -o prod.svg`
+    Examples: `inferfab plan prod`, `inferfab plan prod --format json --out prod.plan.json`,
+    `inferfab plan prod -f svg -o prod.svg`
     """
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.output import deliver, rendered

@@ -60,7 +60,9 @@ class ServedModel(Input):
     shape: ModelShape | None = Field(default=None, strict=False)
     """Shape of a model that the catalog does not have, from its config.json."""
     source: str | None = None
-    """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this quantization."""
+    """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this
+    quantization.
+    """
     revision: Annotated[str, Field(min_length=7, max_length=64)]
     """Pinned commit hash (or version) of the weights, quoted. A branch name is refused: it moves."""
     context_tokens: Tokens
@@ -93,6 +95,3 @@ class ServedModel(Input):
         if self.shape is not None and self.quantization is None:
             raise ValueError("a model with its own `shape` needs a `quantization`")
         return self
-
-
-

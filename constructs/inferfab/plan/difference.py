@@ -74,9 +74,12 @@ def difference(before: FleetPlan, after: FleetPlan) -> FleetDifference:
         before=before.ownership.name,
         after=after.ownership.name,
         gpus_by_type=_amounts(before, after, lambda f, g: g.gpu),
-        gpus_by_tier=_amounts(before, after, lambda f, g: _tier_of(f, g)),
+        gpus_by_tier=_amounts(before, after, _tier_of),
         gpus_by_cell=_amounts(before, after, lambda f, g: g.cell),
-        nodes=Amount(before=Bounds.total(g.nodes for g in before.node_groups), after=Bounds.total(g.nodes for g in after.node_groups)),
+        nodes=Amount(
+            before=Bounds.total(g.nodes for g in before.node_groups),
+            after=Bounds.total(g.nodes for g in after.node_groups),
+        ),
         usd_per_month_at_desired=Dollars(
             before=before.cost.total.desired.usd_per_month, after=after.cost.total.desired.usd_per_month
         ),
@@ -84,11 +87,14 @@ def difference(before: FleetPlan, after: FleetPlan) -> FleetDifference:
             before=before.cost.total.maximum.usd_per_month, after=after.cost.total.maximum.usd_per_month
         ),
         usd_per_month_by_tier={
-            t: Dollars(before=_monthly(before.cost.by_tier.get(t)) or nothing, after=_monthly(after.cost.by_tier.get(t)) or nothing)
+            t: Dollars(
+                before=_monthly(before.cost.by_tier.get(t)) or nothing,
+                after=_monthly(after.cost.by_tier.get(t)) or nothing,
+            )
             for t in tiers
         },
         changes=tuple(_changes(before, after)),
-    )  # fmt: skip
+    )
 
 
 def _monthly(cost: CostPlan | None) -> Range | None:
@@ -116,9 +122,16 @@ def _union(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
     views: tuple[tuple[Section, Callable[[FleetPlan], dict[tuple[str, str], str]]], ...] = (
-        ("environment", _environment), ("models", _models), ("promises", _promises), ("cells", _cells),
-        ("nodes", _nodes), ("fabric", _fabric), ("flags", _flags), ("routing", _routing), ("prices", _prices),
-    )  # fmt: skip
+        ("environment", _environment),
+        ("models", _models),
+        ("promises", _promises),
+        ("cells", _cells),
+        ("nodes", _nodes),
+        ("fabric", _fabric),
+        ("flags", _flags),
+        ("routing", _routing),
+        ("prices", _prices),
+    )
     for section, view in views:
         old, new = view(before), view(after)
         for subject, what in dict.fromkeys([*old, *new]):
@@ -132,7 +145,11 @@ View = dict[tuple[str, str], str]
 
 def _environment(fleet: FleetPlan) -> View:
     own = fleet.ownership
-    found = {("environment", "owner"): own.owner, ("engine", "Dynamo"): fleet.engine.dynamo, ("engine", "vLLM"): fleet.engine.vllm}
+    found = {
+        ("environment", "owner"): own.owner,
+        ("engine", "Dynamo"): fleet.engine.dynamo,
+        ("engine", "vLLM"): fleet.engine.vllm,
+    }
     found |= {("tags", key): value for key, value in own.tags.items()}
     found[("environment", "access")] = own.access.model_dump_json()
     found[("environment", "accounts")] = own.accounts.model_dump_json()
@@ -144,7 +161,12 @@ def _environment(fleet: FleetPlan) -> View:
 def _models(fleet: FleetPlan) -> View:
     fields = ("source", "revision", "quantization", "kv_precision", "context_tokens", "prefix_caching", "speculative",
               "weights_bytes", "cpu_tier_bytes_per_gpu", "nvme_tier_bytes_per_gpu")  # fmt: skip
-    return {(m.name, field): str(getattr(m, field)) for m in fleet.models for field in fields if getattr(m, field) is not None}
+    return {
+        (m.name, field): str(getattr(m, field))
+        for m in fleet.models
+        for field in fields
+        if getattr(m, field) is not None
+    }
 
 
 def _promises(fleet: FleetPlan) -> View:
@@ -162,7 +184,17 @@ def _promises(fleet: FleetPlan) -> View:
 
 
 def _cells(fleet: FleetPlan) -> View:
-    fields = ("cloud", "region", "zone", "cluster", "kubernetes", "system_instance", "system_nodes", "gateway_replicas", "gateway_public")
+    fields = (
+        "cloud",
+        "region",
+        "zone",
+        "cluster",
+        "kubernetes",
+        "system_instance",
+        "system_nodes",
+        "gateway_replicas",
+        "gateway_public",
+    )
     found = {(c.name, field): str(getattr(c, field)) for c in fleet.cells for field in fields}
     for cell in fleet.cells:
         found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
@@ -175,11 +207,15 @@ def _nodes(fleet: FleetPlan) -> View:
         subject = f"{group.cell}/{group.name}"
         found[(subject, "instance")] = group.instance
         found[(subject, "nodes min/desired/max")] = f"{group.nodes.min}/{group.nodes.desired}/{group.nodes.max}"
-        found[(subject, "capacity")] = group.capacity.kind + (f" {group.capacity.id}" if hasattr(group.capacity, "id") else "")
+        found[(subject, "capacity")] = group.capacity.kind + (
+            f" {group.capacity.id}" if hasattr(group.capacity, "id") else ""
+        )
     for pool in fleet.pools:
         for role in pool.roles:
             subject = f"{pool.cell}/{pool.name}/{role.role}"
-            found[(subject, "workers min/desired/max")] = f"{role.workers.min}/{role.workers.desired}/{role.workers.max}"
+            found[(subject, "workers min/desired/max")] = (
+                f"{role.workers.min}/{role.workers.desired}/{role.workers.max}"
+            )
             found[(subject, "GPUs a worker")] = str(role.parallelism.gpus)
         found[(f"{pool.cell}/{pool.name}", "graph")] = pool.graph
         if pool.shared:

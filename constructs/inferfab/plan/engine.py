@@ -134,9 +134,11 @@ def plan_engine(
 ) -> EnginePlan:
     """Flags, environment and memory of one worker."""
     parallel = Parallelism(
-        tensor=workers.tensor_parallel, pipeline=workers.pipeline_parallel,
-        data=workers.data_parallel, expert=workers.expert_parallel,
-    )  # fmt: skip
+        tensor=workers.tensor_parallel,
+        pipeline=workers.pipeline_parallel,
+        data=workers.data_parallel,
+        expert=workers.expert_parallel,
+    )
     arguments = [
         *_model_arguments(model),
         *_parallel_arguments(parallel),

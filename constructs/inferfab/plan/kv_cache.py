@@ -34,9 +34,10 @@ def bytes_per_token(shape: ModelShape, precision: KvPrecision) -> float:
 
 def bytes_per_sequence(shape: ModelShape, precision: KvPrecision, tokens: int) -> float:
     """Bytes that a sequence of ``tokens`` holds, over the whole model."""
-    return sum(
-        elements_per_token(group) * _cached_tokens(group, tokens) for group in shape.attention
-    ) * ELEMENT_BYTES[precision]
+    return (
+        sum(elements_per_token(group) * _cached_tokens(group, tokens) for group in shape.attention)
+        * ELEMENT_BYTES[precision]
+    )
 
 
 def bytes_per_sequence_and_gpu(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+
 DIGEST_LENGTH = 6
 
 
@@ -36,4 +37,3 @@ def grove_length(graph: str, component: str, *, multinode: bool) -> int:
     Source: ai-dynamo/dynamo deploy/operator/internal/webhook/validation/dynamographdeployment.go.
     """
     return len(graph) + len(component) + (len(f"{component}-ldr") if multinode else 0)
-

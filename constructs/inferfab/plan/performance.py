@@ -101,15 +101,23 @@ def _prefill_rate(model: ModelPlan, gpu: Gpu, parallel: Parallelism, prompt_toke
 
 
 def _decode(
-    model: ModelPlan, gpu: Gpu, parallel: Parallelism, memory: MemoryPlan,
-    mean_tokens: int, max_sequences: int, itl_at_most_ms: float | None,
-) -> tuple[int, Range | None]:  # fmt: skip
+    model: ModelPlan,
+    gpu: Gpu,
+    parallel: Parallelism,
+    memory: MemoryPlan,
+    mean_tokens: int,
+    max_sequences: int,
+    itl_at_most_ms: float | None,
+) -> tuple[int, Range | None]:
     """Batch and step time of a decode rank, over all data-parallel ranks."""
     bandwidth = gpu.memory_gb_per_second * 1e9
     per_sequence = bytes_per_sequence_and_gpu(
-        model.shape, model.kv_precision, mean_tokens,
-        tensor_parallel=parallel.tensor, pipeline_parallel=parallel.pipeline,
-    )  # fmt: skip
+        model.shape,
+        model.kv_precision,
+        mean_tokens,
+        tensor_parallel=parallel.tensor,
+        pipeline_parallel=parallel.pipeline,
+    )
     held = int(memory.kv_capacity_bytes_per_gpu / per_sequence) if per_sequence else 0
     batch = min(held, max(1, max_sequences // parallel.data)) if held else 0
     if not batch:
@@ -129,9 +137,14 @@ def _decode(
 
 
 def _requests(
-    prefill: Range | None, decode: Range | None, prompt_tokens: int, output_tokens: int,
-    *, reads_prompts: bool, writes_answers: bool,
-) -> Range:  # fmt: skip
+    prefill: Range | None,
+    decode: Range | None,
+    prompt_tokens: int,
+    output_tokens: int,
+    *,
+    reads_prompts: bool,
+    writes_answers: bool,
+) -> Range:
     """Requests a second; a worker that does both spends time on both."""
     seconds = Range.exact(0.0)
     if reads_prompts:

@@ -102,9 +102,7 @@ def _weights(
     return computed_weights_bytes(shape, quantization), "parameters"
 
 
-def _draft(
-    speculative: Speculative | None, shape: ModelShape, entry: Model | None
-) -> tuple[int, ModelShape | None]:
+def _draft(speculative: Speculative | None, shape: ModelShape, entry: Model | None) -> tuple[int, ModelShape | None]:
     """Weights and KV shape that drafting adds. N-gram and suffix methods add neither; MTP modules are part of
     the checkpoint and add one layer of cache; so does an EAGLE head, whose weights the environment states."""
     if speculative is None or speculative.method in ("ngram", "suffix"):

@@ -116,6 +116,12 @@ def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | 
 def tcp_transport() -> Transport:
     """No RDMA: NIXL over UCX and TCP, only where it was asked for or nothing is moved."""
     return Transport(
-        kind="tcp", nixl_backend="UCX", env=(_SIDE_CHANNEL, *_env(UCX_TLS="tcp,cuda_copy,cuda_ipc")),
-        resources={}, hugepages_2mi_mib=0, privileged=False, capabilities=(), image_suffix="",
-    )  # fmt: skip
+        kind="tcp",
+        nixl_backend="UCX",
+        env=(_SIDE_CHANNEL, *_env(UCX_TLS="tcp,cuda_copy,cuda_ipc")),
+        resources={},
+        hugepages_2mi_mib=0,
+        privileged=False,
+        capabilities=(),
+        image_suffix="",
+    )

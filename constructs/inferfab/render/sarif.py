@@ -22,7 +22,9 @@ def sarif(findings: Sequence[Finding], *, version: str) -> dict[str, Any]:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": {"name": "inferfab", "semanticVersion": version, "rules": [_rule(r) for r in rules]}},
+                "tool": {
+                    "driver": {"name": "inferfab", "semanticVersion": version, "rules": [_rule(r) for r in rules]}
+                },
                 "columnKind": "unicodeCodePoints",
                 "results": [_result(f, index[f.rule]) for f in findings],
             }

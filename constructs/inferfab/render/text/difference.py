@@ -19,7 +19,9 @@ def print_difference(console: "Console", diff: FleetDifference) -> None:
     table = table_of("Size and cost", "", "before", "after", "change", right=("before", "after", "change"))
     for title, amounts in (("GPUs", diff.gpus_by_type), ("tier", diff.gpus_by_tier), ("cell", diff.gpus_by_cell)):
         for name, amount in amounts.items():
-            table.add_row(f"{title} {plain(name)}" if title == "GPUs" else f"{title} {plain(name)}, GPUs", *_amount(amount))
+            table.add_row(
+                f"{title} {plain(name)}" if title == "GPUs" else f"{title} {plain(name)}, GPUs", *_amount(amount)
+            )
     table.add_row("nodes", *_amount(diff.nodes))
     table.add_row("$ a month, desired", *_dollars(diff.usd_per_month_at_desired))
     table.add_row("$ a month, maximum", *_dollars(diff.usd_per_month_at_max))

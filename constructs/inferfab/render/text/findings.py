@@ -22,7 +22,9 @@ _COLOUR = {"error": "\033[1;31m", "warning": "\033[33m", "info": "\033[36m"}
 _BOLD, _DIM, _PATH, _OFF = "\033[1m", "\033[2m", "\033[35m", "\033[0m"
 
 
-def findings_text(findings: Sequence[Finding], lines: Sequence[str], *, colour: bool = False, stderr: bool = False) -> str:
+def findings_text(
+    findings: Sequence[Finding], lines: Sequence[str], *, colour: bool = False, stderr: bool = False
+) -> str:
     """Each finding with the line that it is about. Colours only on a terminal (and not with ``NO_COLOR``).
 
     Written by hand rather than with Rich: `check` runs in editors and hooks, where 60 ms of import matter.
@@ -35,7 +37,9 @@ def findings_text(findings: Sequence[Finding], lines: Sequence[str], *, colour: 
 
     out = []
     for finding in findings:
-        head = f"{in_(_BOLD, str(finding.location))}  {in_(_COLOUR[finding.severity], finding.severity)}  {finding.rule}"
+        head = (
+            f"{in_(_BOLD, str(finding.location))}  {in_(_COLOUR[finding.severity], finding.severity)}  {finding.rule}"
+        )
         if finding.path:
             head += f"  {in_(_PATH, finding.dotted_path)}"
         out.append(head)

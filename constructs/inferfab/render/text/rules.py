@@ -19,5 +19,11 @@ def print_rules(console: "Console", rules: Sequence[Rule]) -> None:
 
 def print_rule(console: "Console", rule: Rule) -> None:
     console.print(f"[bold]{rule.id}[/] {plain(rule.title)}\n")
-    for label, text in (("severity", rule.severity), ("joins", ", ".join(rule.joins)), ("why", rule.why), ("do", rule.do), ("source", rule.source)):
+    for label, text in (
+        ("severity", rule.severity),
+        ("joins", ", ".join(rule.joins)),
+        ("why", rule.why),
+        ("do", rule.do),
+        ("source", rule.source),
+    ):
         console.print(f"[dim]{label:<9}[/]{plain(text)}", soft_wrap=True)
