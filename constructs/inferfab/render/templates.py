@@ -10,7 +10,7 @@ _ESCAPED = ("svg", "html", "xml")
 
 
 class NoTemplates(Exception):
-    """The templates are neither in the package nor in a checkout around it; the message says where they should be."""
+    """The templates are neither in the package nor in a checkout; the message says where they should be."""
 
 
 def template_folder(package: Path = _PACKAGE) -> Path:
