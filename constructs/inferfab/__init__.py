@@ -16,7 +16,7 @@ from inferfab.environment.environment import Environment
 from inferfab.environment.loading import Loaded, load, load_text
 from inferfab.findings import Finding
 from inferfab.plan.difference import FleetDifference, difference
-from inferfab.plan.fleet import FleetPlan, UnreadablePlan, plan, read_plan
+from inferfab.plan.fleet import FleetPlan, Unplannable, UnreadablePlan, plan, read_plan
 
 __all__ = [
     "Checked",
@@ -25,6 +25,7 @@ __all__ = [
     "FleetDifference",
     "FleetPlan",
     "Loaded",
+    "Unplannable",
     "UnreadablePlan",
     "check",
     "difference",

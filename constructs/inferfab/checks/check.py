@@ -17,6 +17,7 @@ import inferfab.checks.references  # noqa: F401 - importing a module enters its 
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import run_stage
+from inferfab.environment.cells import NewNetwork
 from inferfab.environment.engine import Engine
 from inferfab.environment.environment import Environment
 from inferfab.environment.loading import Loaded
@@ -60,34 +61,44 @@ def check(loaded: Loaded) -> Checked:
 _OF_THE_WHOLE = ("CST", "PRM")
 
 
+_DROPS = {"IF-REF-002", "IF-REF-005", "IF-CLD-001"}
+"""Errors after which an entry cannot be planned at all; every other is mended below, or harms no arithmetic."""
+
+
 def sound_part(environment: Environment, errors: Iterable[Finding]) -> Environment | None:
-    """What can still be planned without the entries that the errors name; None if nothing is left."""
-    bad: dict[str, set[str]] = {"models": set(), "pools": set(), "cells": set()}
-    overrides: set[tuple[str, str]] = set()
-    update: dict[str, object] = {}
+    """What can still be planned: entries that refer to nothing are left out, and a fabric, range or engine that
+    cannot be is replaced by the default, so that its neighbours are still checked. None if nothing is left."""
+    dropped: set[tuple[str, ...]] = set()
+    mended: set[tuple[str, ...]] = set()
     for finding in errors:
-        section = str(finding.path[0]) if finding.path else ""
-        if section == "cells" and len(finding.path) >= 4 and finding.path[2] == "pools":
-            overrides.add((str(finding.path[1]), str(finding.path[3])))
-        elif section in bad and len(finding.path) >= 2:
-            bad[section].add(str(finding.path[1]))
-        elif section == "engine":
-            update["engine"] = Engine(dynamo=next(iter(engine_pairs())))
-        elif section == "routing":
-            update["routing"] = None
-    models = {n: m for n, m in environment.models.items() if n not in bad["models"]}
-    tiers = environment.tiers
+        place = tuple(str(part) for part in finding.path)
+        if finding.rule in _DROPS:
+            dropped.add(place[:4] if place[0] == "cells" else place[:2])
+        mended.add((finding.rule, *place[:2]))
+    models = {n: m for n, m in environment.models.items() if ("models", n) not in dropped}
     pools = {}
     for name, pool in environment.pools.items():
         needs = [m.model for m in pool.models] if isinstance(pool, SharedPool) else [pool.model]
-        known_tier = pool.tier in tiers if tiers else True
-        if name not in bad["pools"] and all(m in models for m in needs) and known_tier:
-            pools[name] = pool
+        known_tier = pool.tier in environment.tiers if environment.tiers else True
+        if ("pools", name) not in dropped and all(m in models for m in needs) and known_tier:
+            wrong_fabric = ("IF-FAB-001", "pools", name) in mended
+            pools[name] = pool.model_copy(update={"fabric": "auto"}) if wrong_fabric else pool
     cells = {}
     for name, cell in environment.cells.items():
-        here = {p: o for p, o in cell.pools.items() if p in pools and (name, p) not in overrides}
-        if name not in bad["cells"] and here:
-            cells[name] = cell.model_copy(update={"pools": here})
+        here = {p: o for p, o in cell.pools.items() if p in pools and ("cells", name, "pools", p) not in dropped}
+        update: dict[str, object] = {"pools": here}
+        if ("IF-FAB-001", "cells", name) in mended or {
+            ("IF-NET-001", "cells", name),
+            ("IF-NET-002", "cells", name),
+        } & mended:
+            update["fabric"] = None
+        if {("IF-NET-001", "cells", name), ("IF-NET-002", "cells", name)} & mended:
+            update["network"] = NewNetwork(cidr="10.0.0.0/16")
+        if here:
+            cells[name] = cell.model_copy(update=update)
     if not (models and pools and cells):
         return None
-    return environment.model_copy(update={**update, "models": models, "pools": pools, "cells": cells})
+    whole: dict[str, object] = {"models": models, "pools": pools, "cells": cells}
+    if any(rule == "IF-REF-001" for rule, *_ in mended):
+        whole["engine"] = Engine(dynamo=next(iter(engine_pairs())))
+    return environment.model_copy(update=whole)

@@ -67,7 +67,8 @@ def gpus_used(facts: Facts) -> Iterator[Problem]:
             continue
         per_node = at.group.workers_per_node
         dollars = at.pool.price.usd.low / at.group.gpus_per_node * at.group.idle_gpus * 730
-        fix = "use a machine with as many GPUs as the worker needs"
+        sizes = [n for n in range(1, at.group.gpus_per_node + 1) if at.group.gpus_per_node % n == 0]
+        fix = f"use {', '.join(map(str, sizes))} GPUs a worker, or a machine with as many as it needs"
         if per_node:
             full = at.group.nodes.desired * per_node
             left = at.group.gpus_per_node - per_node * at.role.parallelism.gpus

@@ -69,6 +69,7 @@ def _validate(source: Source) -> tuple[Environment | None, list[Finding]]:
     """Validate; set broken parts aside and validate again, until what is left is sound."""
     tree: dict[str, Any] = source.tree
     findings: dict[tuple[str, YamlPath], Finding] = {}
+    already = {f.location for f in source.findings}
     for round_ in range(_MOST_ROUNDS):
         try:
             return Environment.model_validate(tree), list(findings.values())
@@ -77,6 +78,8 @@ def _validate(source: Source) -> tuple[Environment | None, list[Finding]]:
         for finding in new:
             if finding.path and finding.path[0] in _STAND_INS and round_:
                 continue  # a stand-in of ours is not the user's error
+            if finding.location in already:
+                continue  # an alias has no value here, and that it is an alias has been said
             findings.setdefault((finding.rule, finding.path), finding)
         if round_ == 0:
             tree = copy.deepcopy(tree)

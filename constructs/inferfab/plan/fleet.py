@@ -118,6 +118,10 @@ class FleetPlan(Record):
         return self.model_dump_json(indent=1)
 
 
+class Unplannable(Exception):
+    """An environment that was not checked refers to something that is not there."""
+
+
 class UnreadablePlan(Exception):
     """A file is not a FleetPlan that this release can read; the message says why and what to do."""
 
@@ -151,7 +155,18 @@ def read_plan(text: str | bytes) -> FleetPlan:
 
 
 def plan(environment: Environment) -> FleetPlan:
-    """Decide the fleet. The environment's references must be sound (:func:`inferfab.checks.check` says)."""
+    """Decide the fleet.
+
+    :raises Unplannable: if the environment refers to something that is not there. :func:`inferfab.check` says so
+        beforehand, with place and fix.
+    """
+    try:
+        return _plan(environment)
+    except KeyError as error:
+        raise Unplannable(f"the environment refers to {error}, which is not there; run inferfab.check first") from error
+
+
+def _plan(environment: Environment) -> FleetPlan:
     pair = engine_pairs()[environment.engine.dynamo]
     models = {name: plan_model(name, asked) for name, asked in environment.models.items()}
     tiers = {t.name: t for t in plan_tiers(environment)}

@@ -115,7 +115,8 @@ def plan_pool(
         gpus_per_worker=biggest,
         needs_rdma=pool.topology == "disaggregated" and pool.fabric != "tcp",
     )
-    assert machine is not None
+    if machine is None:
+        raise KeyError(pool.instance or pool.gpu)
     kind = fabric_kind(where.cell, pool.fabric, machine)
     price = hourly_price(where.cell.cloud, where.cell.region, machine.name, capacity, where.overlay)
     if isinstance(pool, SharedPool):

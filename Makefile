@@ -1,0 +1,51 @@
+# Everything a fresh machine needs is Python 3.11 or newer (with venv) and make.
+PYTHON ?= python3
+ENV ?= dev
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help plan check test lint types bench clean
+
+help:
+	@echo "make plan ENV=prod   set up, then print the plan of environments/prod.yaml (default: dev)"
+	@echo "make check ENV=prod  set up, then check it"
+	@echo "make test            set up, then lint, type-check and run every test"
+	@echo "make bench           measure: check, plan, growth with fleet size"
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "inferfab needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Pinned by constraints.txt, so that a plan is the same on every machine.
+$(VENV)/installed: $(VENV)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/tested: $(VENV)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@ $(VENV)/installed
+
+plan: $(VENV)/installed
+	@$(BIN)/inferfab plan $(ENV)
+
+check: $(VENV)/installed
+	@$(BIN)/inferfab check $(ENV)
+
+lint: $(VENV)/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/tested
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/pytest -n auto
+
+bench: $(VENV)/tested
+	$(BIN)/python -m benchmarks.fleet
+
+clean:
+	rm -rf $(VENV) cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
