@@ -53,14 +53,13 @@ def check(loaded: Loaded) -> Checked:
         return Checked(ranked(findings), None)
     fleet = plan(sound)
     found = run_stage("plan", Facts(loaded, sound, fleet))
-    # What is broken elsewhere makes sums, shares and budgets of the rest meaningless.
-    findings += [f for f in found if whole or f.rule.split("-")[1] not in _OF_THE_WHOLE]
+    # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
+    # from a mistake that is reported already would bury it.
+    findings += [f for f in found if whole or (f.severity == "error" and f.rule.split("-")[1] not in _OF_THE_WHOLE)]
     return Checked(ranked(findings), fleet if whole else None)
 
 
 _OF_THE_WHOLE = ("CST", "PRM")
-
-
 _DROPS = {"IF-REF-002", "IF-REF-005", "IF-CLD-001"}
 """Errors after which an entry cannot be planned at all; every other is mended below, or harms no arithmetic."""
 

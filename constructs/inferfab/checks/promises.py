@@ -158,3 +158,36 @@ def users_near_enough(facts: Facts) -> Iterator[Problem]:
                     f"more than a quarter of the promised {promised:,.0f} ms",
                     "add a cell near these users, or promise more",
                 )
+
+
+@rule(
+    "IF-PRM-006",
+    "a cell that gets more than it can take",
+    joins=("environment", "promise"),
+    why="requests beyond what a cell's workers serve wait or are shed, while other cells have room.",
+    do="give the cell a smaller `traffic_share`, or more replicas there.",
+    source="arithmetic of the plan: share of traffic over share of capacity, times the planned utilization",
+)
+def cells_take_their_share(facts: Facts) -> Iterator[Problem]:
+    for route in facts.fleet.routing.routes:
+        capacity: dict[str, dict[str, float]] = {}
+        for pool in facts.fleet.pools:
+            if pool.tier == route.tier and pool.requests_per_second.low > 0:
+                for model in pool.models:
+                    by_cell = capacity.setdefault(model, {})
+                    by_cell[pool.cell] = by_cell.get(pool.cell, 0.0) + pool.requests_per_second.low
+        utilization = max(p.workload.utilization for p in facts.fleet.pools if p.tier == route.tier)
+        for model, by_cell in capacity.items():
+            shares = {r.cell: r.share for r in route.cells if r.cell in by_cell}
+            whole, offered = sum(by_cell.values()), sum(shares.values())
+            for cell, share in shares.items():
+                busy = share / offered / (by_cell[cell] / whole) * utilization
+                if busy > 1 + 1e-9 and offered:
+                    yield Problem(
+                        ("cells", cell, "traffic_share"),
+                        f"`{cell}` gets {share / offered:.0%} of `{model}`'s traffic in tier `{route.tier}` with "
+                        f"{by_cell[cell] / whole:.0%} of its capacity: {busy:.0%} busy at the planned utilization of "
+                        f"{utilization:.0%}",
+                        f"write at most {share / busy:.2f}, or add replicas there",
+                        value=f"{share:g}",
+                    )

@@ -97,39 +97,39 @@ def _cell(cell: CellPlan) -> "Table":
     table = table_of(
         title,
         "pool",
+        "tier",
+        "model",
         "role",
         "workers",
-        "parallel",
         "nodes",
         "capacity",
-        "req/s busy",
         "$ a month",
-        right=("workers", "req/s busy", "$ a month"),
+        right=("workers", "$ a month"),
     )
     for pool in cell.pools:
-        for position, (role, workers, parallel, group_name) in enumerate(_rows(pool)):
+        for position, (role, workers, group_name) in enumerate(_rows(pool)):
             group = cell.node_group(group_name)
             first = position == 0
+            idle = f", {group.idle_gpus} GPUs idle" if group.idle_gpus else ""
             table.add_row(
-                f"{plain(pool.name)} [dim]({plain(pool.tier)}: {plain(', '.join(pool.models))})[/]" if first else "",
+                plain(pool.name) if first else "",
+                plain(pool.tier) if first else "",
+                plain(", ".join(pool.models)) if first else "",
                 role,
                 workers,
-                parallel,
-                f"{bounds(group.nodes)} × {group.instance}"
-                + (f", {group.idle_gpus} GPUs idle" if group.idle_gpus else ""),
+                f"{bounds(group.nodes)} × {group.instance}{idle}",
                 group.capacity.kind.replace("_", " "),
-                range_(pool.requests_per_second) if first and pool.roles else "",
                 usd_range(pool.cost.desired.usd_per_month) if first else "",
             )
     return table
 
 
-def _rows(pool: PoolPlan) -> Iterator[tuple[str, str, str, str]]:
-    """(role, workers, parallelism, node group)"""
+def _rows(pool: PoolPlan) -> Iterator[tuple[str, str, str]]:
+    """(role, workers, node group)"""
     if pool.shared:
-        yield f"shared ({pool.shared.mode})", f"{pool.shared.packing.total} instances", "1 GPU or slice", pool.name
+        yield f"shared ({pool.shared.mode})", f"{pool.shared.packing.total} instances", pool.name
     for role in pool.roles:
-        yield role.role, bounds(role.workers), _parallel(role), role.node_group
+        yield role.role, f"{bounds(role.workers)} × {_parallel(role)}", role.node_group
 
 
 def _parallel(role: RolePlan) -> str:
@@ -248,11 +248,12 @@ def _cost(fleet: FleetPlan) -> "Table":
         "pool",
         "cells",
         "price an instance-hour",
+        "requests/s, busy",
         "output tokens only",
         "prompt and output",
-        "busy",
+        "planned busy",
         "source",
-        right=("price an instance-hour", "output tokens only", "prompt and output", "busy"),
+        right=("price an instance-hour", "requests/s, busy", "output tokens only", "prompt and output", "planned busy"),
     )
     sources = _price_sources(fleet)
     rows: dict[tuple[str, ...], list[str]] = {}
@@ -262,6 +263,7 @@ def _cost(fleet: FleetPlan) -> "Table":
         row = (
             plain(pool.name),
             usd_range(pool.price.usd),
+            range_(pool.requests_per_second) if pool.roles else "-",
             usd_range(t.usd_per_million_output_tokens) if t else "-",
             (usd_range(t.usd_per_million_total_tokens) + band) if t else "-",
             f"{t.utilization:.0%}" if t else "-",

@@ -1,0 +1,5 @@
+"""``python -m inferfab.cli``"""
+
+from inferfab.cli.main import main
+
+main()

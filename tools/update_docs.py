@@ -1,0 +1,45 @@
+"""Write again what the documentation shows of real output: README excerpts, the picture, the schema.
+
+Run after a change of output, prices or environments: ``python tools/update_docs.py``. Tests hold all of it current.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+EXCERPT = re.compile(
+    r"(<!-- excerpt: inferfab (?P<command>[^>]*?)(?: lines (?P<lines>\d+))? -->\n)```\n.*?```\n", re.DOTALL
+)
+
+
+def run(*words: str) -> str:
+    """What the command prints on 124 columns; exit code 1 is fine, `check` has it for a broken file."""
+    environment = {**os.environ, "COLUMNS": "124", "NO_COLOR": "1"}
+    words = (sys.executable, "-m", "inferfab.cli", *words)
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+def excerpt(match: re.Match[str]) -> str:
+    text = run(*match["command"].split())
+    if match["lines"]:
+        text = "".join(text.splitlines(keepends=True)[: int(match["lines"])]) + "…\n"
+    return f"{match[1]}```\n{text}```\n"
+
+
+def documents() -> dict[Path, str]:
+    """Every file with real output in it, as it should be."""
+    readme = ROOT / "README.md"
+    return {
+        readme: EXCERPT.sub(excerpt, readme.read_text(encoding="utf-8")),
+        ROOT / "docs" / "prod.svg": run("plan", "prod", "--format", "svg"),
+        ROOT / "environments" / "environment.schema.json": run("schema"),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8", newline="\n")
