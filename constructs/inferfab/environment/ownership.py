@@ -39,6 +39,7 @@ class State(Input):
 
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
     region: str
+    """Region of the bucket."""
     key_prefix: Annotated[str, Field(pattern=r"^[\w./-]+$")] = "inferfab"
     """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
 

@@ -9,7 +9,7 @@ from inferfab.catalog.engines import EnginePair, engine_pairs
 from inferfab.catalog.instances import Cloud, instances
 from inferfab.environment.environment import Environment
 from inferfab.environment.money import Budget
-from inferfab.environment.ownership import Access, Accounts, State
+from inferfab.environment.ownership import Access, Accounts
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
@@ -21,6 +21,7 @@ from inferfab.plan.pools import PlacedPool, PoolContext, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
+from inferfab.plan.state import StatePlan, plan_state
 from inferfab.plan.tiers import TierPlan, plan_tiers
 from inferfab.plan.transport import FabricKind
 from inferfab.record import Record
@@ -36,7 +37,8 @@ class Ownership(Record):
     owner: str
     tags: dict[str, str]
     accounts: Accounts
-    state: State | None
+    state: StatePlan | None
+    """None without an AWS account: state lives in S3."""
     access: Access
 
 
@@ -197,7 +199,7 @@ def _plan(environment: Environment) -> FleetPlan:
             owner=environment.owner,
             tags=environment.tags,
             accounts=environment.accounts,
-            state=environment.state,
+            state=plan_state(environment),
             access=environment.access,
         ),
         engine=pair,
