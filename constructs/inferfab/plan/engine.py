@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.environment.pools import Workers
-from inferfab.plan.memory import MemoryPlan, Parallelism
+from inferfab.plan.memory import MemoryPlan, Parallelism, sequence_bytes
 from inferfab.plan.placement import Role
 from inferfab.plan.quantities import GIB
 from inferfab.plan.served import ModelPlan
@@ -37,7 +37,7 @@ class Argument(Record):
 
 
 class EnginePlan(Record):
-    """What runs in the ``main`` container of a worker."""
+    """What runs in the ``main`` container of a worker; of each of its pods, where it spans nodes."""
 
     image: str
     command: tuple[str, ...]
@@ -49,6 +49,7 @@ class EnginePlan(Record):
     memory_limit_bytes: NonNegativeInt
     """Holds /dev/shm, the CPU KV tier and the process."""
     gpus: PositiveInt
+    """Of one pod; the operator multiplies by the nodes of a worker."""
     resources: dict[str, int]
     hugepages_2mi_mib: NonNegativeInt
     privileged: bool
@@ -67,13 +68,22 @@ def batched_tokens(role: Role, workers: Workers) -> int:
     return workers.max_batched_tokens or max(default, workers.max_sequences or 0)
 
 
-def max_sequences(workers: Workers, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
+def parallelism(workers: Workers) -> Parallelism:
+    """How a worker is spread over GPUs."""
+    return Parallelism(
+        tensor=workers.tensor_parallel, pipeline=workers.pipeline_parallel,
+        data=workers.data_parallel, expert=workers.expert_parallel,
+    )  # fmt: skip
+
+
+def max_sequences(workers: Workers, model: ModelPlan, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
     """The stated batch limit of a rank, or how many typical requests its KV cache holds, at most 256.
 
     Typical, not longest: a batch sized for the promised context would leave most of the cache empty, and vLLM
-    preempts the youngest sequences in the rare case that many are long.
+    preempts the youngest sequences in the rare case that many are long. Windows count as full as they are at that
+    length, which is fuller a token than at the promised context.
     """
-    held = memory.kv_capacity_tokens / workers.data_parallel / mean_sequence_tokens
+    held = memory.kv_capacity_bytes_per_gpu / sequence_bytes(model, parallelism(workers), round(mean_sequence_tokens))
     return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, int(held)))
 
 
@@ -88,25 +98,27 @@ def plan_engine(
     block_tokens: int,
     mean_sequence_tokens: float,
     image_registry: str | None,
+    nodes: int = 1,
 ) -> EnginePlan:
-    """Flags, environment and memory of one worker."""
-    parallel = Parallelism(
-        tensor=workers.tensor_parallel, pipeline=workers.pipeline_parallel,
-        data=workers.data_parallel, expert=workers.expert_parallel,
-    )  # fmt: skip
+    """Flags, environment and memory of one worker.
+
+    :param nodes: nodes that the worker spans; ``transport`` is that of the pod on one of them.
+    """
+    parallel = parallelism(workers)
+    gpus = -(-parallel.gpus // nodes)
     arguments = [
         *_model_arguments(model),
         *_parallel_arguments(parallel),
         Argument(flag="--block-size", value=str(block_tokens)),
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
-        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, memory, mean_sequence_tokens))),
+        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, model, memory, mean_sequence_tokens))),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
         *_role_arguments(role, model, transport),
     ]
     for flag, value in workers.flags.items():
-        arguments = [a for a in arguments if a.flag != flag]
+        arguments = [a for a in arguments if _positive(a.flag) != _positive(flag)]
         arguments += _stated(flag, value)
-    shm = SHM_BYTES_PER_GPU * parallel.gpus
+    shm = SHM_BYTES_PER_GPU * gpus
     repository = pair.image if image_registry is None else f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
     return EnginePlan(
         image=f"{repository}:{pair.dynamo}{transport.image_suffix}",
@@ -116,7 +128,7 @@ def plan_engine(
         block_tokens=block_tokens,
         shm_bytes=shm,
         memory_limit_bytes=shm + model.cpu_tier_bytes + HOST_OVERHEAD_BYTES,
-        gpus=parallel.gpus,
+        gpus=gpus,
         resources=transport.resources,
         hugepages_2mi_mib=transport.hugepages_2mi_mib,
         privileged=transport.privileged,
@@ -207,6 +219,11 @@ def _offloading(model: ModelPlan) -> dict[str, object]:
         extra["spec_name"] = "TieringOffloadingSpec"
         extra["secondary_tiers"] = [{"type": "fs", "path": "/var/lib/kv-cache", "capacity_bytes": model.nvme_tier_bytes}]
     return {"kv_connector": "OffloadingConnector", "kv_connector_extra_config": extra}
+
+
+def _positive(flag: str) -> str:
+    """The flag that a negative spelling turns off."""
+    return f"--{flag.removeprefix('--no-')}" if flag.startswith("--no-") else flag
 
 
 def _stated(flag: str, value: str | int | float | bool) -> list[Argument]:
