@@ -21,7 +21,7 @@ BANDWIDTH_EFFICIENCY = Range(low=0.50, high=0.80)
 
 _COMPUTE: dict[Quantization, tuple[Precision, ...]] = {
     "bf16": ("bf16",), "fp8": ("fp8", "bf16"), "int8": ("bf16",), "int4": ("bf16",),
-    "mxfp4": ("fp4", "bf16"), "nvfp4": ("fp4", "fp8", "bf16"),
+    "mxfp4": ("fp4", "bf16"), "nvfp4": ("fp4", "bf16"),
 }  # fmt: skip
 """Arithmetic that a checkpoint runs in, best first; weight-only formats compute in 16 bits."""
 
