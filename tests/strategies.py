@@ -75,9 +75,7 @@ def workers(draw: st.DrawFn, *, decode: bool = False) -> Tree:
     if draw(st.booleans()):
         tree["max_sequences"] = draw(st.integers(1, 512))
     if draw(st.integers(0, 3)) == 0:
-        tree["flags"] = draw(
-            st.sampled_from(({"--enforce-eager": True}, {"--max-num-seqs": 64}, {"--seed": 7}))
-        )
+        tree["flags"] = draw(st.sampled_from(({"--enforce-eager": True}, {"--max-num-seqs": 64}, {"--seed": 7})))
     return tree
 
 
@@ -109,9 +107,9 @@ def served_models(draw: st.DrawFn) -> Tree:
         case _:
             pass
     if draw(st.integers(0, 3)) == 0:
-        tree["offload"] = {"cpu_gib": 64}
+        tree["offload"] = {"cpu_gib_per_gpu": 64}
         if draw(st.booleans()):
-            tree["offload"]["nvme_gib"] = 512
+            tree["offload"]["nvme_gib_per_gpu"] = 512
     return tree
 
 

@@ -88,9 +88,7 @@ def exact(cloud: Cloud, region: str, instance: str, usd: float, of: Version) -> 
     return span(cloud, region, instance, "on_demand", usd=[usd], of=of)
 
 
-def span(
-    cloud: Cloud, region: str, instance: str, kind: PriceKind, *, usd: Iterable[float], of: Version
-) -> Price:
+def span(cloud: Cloud, region: str, instance: str, kind: PriceKind, *, usd: Iterable[float], of: Version) -> Price:
     values = [round(u, 6) for u in usd]
     return Price(
         cloud=cloud,
@@ -113,9 +111,7 @@ def from_karpenter(path: Path, source: str, known: set[str]) -> Iterator[Price]:
     for row in rows_of(path):
         if row["instance_type"] in known:
             day = datetime.fromisoformat(row["generated_at"]).date()
-            yield exact(
-                "aws", row["region"], row["instance_type"], float(row["usd_per_hour"]), Version(source, day)
-            )
+            yield exact("aws", row["region"], row["instance_type"], float(row["usd_per_hour"]), Version(source, day))
 
 
 def from_skypilot_aws(path: Path, of: Version, known: set[str]) -> Iterator[Price]:
@@ -259,16 +255,12 @@ def main(argv: list[str] | None = None) -> int:
 
     known = {row["instance_type"] for row in json.loads(args.instances.read_text(encoding="utf-8"))["rows"]}
     catalog = SkyPilotGcp(args.skypilot_gcp)
-    gcp = Version(
-        f"{args.skypilot_gcp_version}; host plus accelerators, without local SSD", args.skypilot_as_of
-    )
+    gcp = Version(f"{args.skypilot_gcp_version}; host plus accelerators, without local SSD", args.skypilot_as_of)
     merged = merge(
         [
             from_karpenter(args.karpenter, args.karpenter_version, known),
             from_gcosts(args.gcosts, args.gcosts_version, catalog),
-            from_skypilot_aws(
-                args.skypilot_aws, Version(args.skypilot_aws_version, args.skypilot_as_of), known
-            ),
+            from_skypilot_aws(args.skypilot_aws, Version(args.skypilot_aws_version, args.skypilot_as_of), known),
             *(catalog.prices(machine, gcp) for machine in ACCELERATORS),
             [
                 span(

@@ -10,3 +10,26 @@ The public surface is small on purpose::
 
 Importing this package never loads cdktf, boto3 or a provider.
 """
+
+from inferfab.checks.check import Checked, check
+from inferfab.environment.environment import Environment
+from inferfab.environment.loading import Loaded, load, load_text
+from inferfab.findings import Finding
+from inferfab.plan.difference import FleetDifference, difference
+from inferfab.plan.fleet import FleetPlan, UnreadablePlan, plan, read_plan
+
+__all__ = [
+    "Checked",
+    "Environment",
+    "Finding",
+    "FleetDifference",
+    "FleetPlan",
+    "Loaded",
+    "UnreadablePlan",
+    "check",
+    "difference",
+    "load",
+    "load_text",
+    "plan",
+    "read_plan",
+]

@@ -143,9 +143,7 @@ class TestMig:
         ]
         assert [p.compute_slices for p in profiles] == [1, 1, 2, 3, 4, 7]
 
-    @pytest.mark.parametrize(
-        "gpu", [gpu for gpu in gpus().values() if gpu.mig_profiles], ids=lambda g: g.title
-    )
+    @pytest.mark.parametrize("gpu", [gpu for gpu in gpus().values() if gpu.mig_profiles], ids=lambda g: g.title)
     def test_inside_the_slices_and_apart(self, gpu: Gpu) -> None:
         slices = max(profile.memory_slices for profile in gpu.mig_profiles)
         assert slices in (4, 8)

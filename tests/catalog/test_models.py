@@ -46,9 +46,7 @@ def kv_bytes_a_token(model: Model, element_bytes: int) -> int:
         ("gemma-3-27b", 2, 507_904),  # 2 * 62 * 16 * 128 * 2
     ],
 )
-def test_one_token_caches_the_bytes_that_its_layers_add_up_to(
-    model: str, element_bytes: int, expected: int
-) -> None:
+def test_one_token_caches_the_bytes_that_its_layers_add_up_to(model: str, element_bytes: int, expected: int) -> None:
     """Layers x 2 x KV heads x head size x bytes (MLA: layers x latent vector) is the published figure."""
     assert kv_bytes_a_token(models()[model], element_bytes) == expected
 

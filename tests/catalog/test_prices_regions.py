@@ -54,9 +54,7 @@ def lowest_possible_rtt_ms(a: Region, b: Region) -> float:
         ("g7e.48xlarge", 33.14432),
     ],
 )
-def test_us_east_1_on_demand_prices_are_those_of_the_aws_price_list(
-    instance: str, usd_per_hour: float
-) -> None:
+def test_us_east_1_on_demand_prices_are_those_of_the_aws_price_list(instance: str, usd_per_hour: float) -> None:
     """The base region is priced to the cent as AWS listed it on 2026-07-20, whatever other lists say."""
     price = price_table()["aws", "us-east-1", instance, "on_demand"]
     assert price.usd_per_hour_low == price.usd_per_hour_high == usd_per_hour
@@ -90,9 +88,7 @@ def test_other_aws_regions_have_prices_of_their_own(region: str, instance: str, 
         ("ap-northeast-1", "g5.12xlarge", 2.4678, 8.22609),
     ],
 )
-def test_a_spot_price_is_the_range_over_the_zones(
-    region: str, instance: str, low: float, high: float
-) -> None:
+def test_a_spot_price_is_the_range_over_the_zones(region: str, instance: str, low: float, high: float) -> None:
     """Spot is a range because zones differ, and Local Zones do not widen it."""
     price = price_table()["aws", region, instance, "spot"]
     assert (price.usd_per_hour_low, price.usd_per_hour_high) == (low, high)
@@ -109,9 +105,7 @@ def test_a_spot_price_is_the_range_over_the_zones(
         ("us-central1", "a3-megagpu-8g", 92.21427),
     ],
 )
-def test_google_cloud_prices_are_for_the_whole_machine(
-    region: str, instance: str, usd_per_hour: float
-) -> None:
+def test_google_cloud_prices_are_for_the_whole_machine(region: str, instance: str, usd_per_hour: float) -> None:
     """A host without its accelerators is not a price: both halves are in, or the row is absent."""
     price = price_table()["gcp", region, instance, "on_demand"]
     assert price.usd_per_hour_low == pytest.approx(usd_per_hour, abs=1e-4)
@@ -292,9 +286,7 @@ def test_cell_and_region_are_the_service_level_agreements() -> None:
 # Broken files
 
 
-def broken(
-    tmp_path: Path, name: str, kind: type[FactFile], path: tuple[str | int, ...], value: object
-) -> BadFactFile:
+def broken(tmp_path: Path, name: str, kind: type[FactFile], path: tuple[str | int, ...], value: object) -> BadFactFile:
     """The refusal of a copy of a data file in which one field is overwritten."""
     raw: Any = yaml.safe_load((DATA / name).read_text(encoding="utf-8"))
     target = raw
@@ -333,10 +325,7 @@ def test_a_broken_file_is_refused_with_the_name_of_the_field(
 def test_a_range_that_is_upside_down_is_refused(tmp_path: Path) -> None:
     """The order of low and high is part of the type, so a swapped pair cannot be loaded."""
     error = broken(tmp_path, "prices.json", PriceFile, ("prices", 0, "usd_per_hour_low"), 1e6)
-    assert any(
-        p.startswith("prices.0") and "usd_per_hour_low is above usd_per_hour_high" in p
-        for p in error.problems
-    )
+    assert any(p.startswith("prices.0") and "usd_per_hour_low is above usd_per_hour_high" in p for p in error.problems)
 
 
 def test_an_unknown_field_is_refused(tmp_path: Path) -> None:

@@ -182,9 +182,7 @@ def test_never_rises_with_failure_rates(
 
     def at(rate: float) -> float:
         stated = reliability()
-        worse = stated.model_copy(
-            update={which: getattr(stated, which).model_copy(update={"unavailability": rate})}
-        )
+        worse = stated.model_copy(update={which: getattr(stated, which).model_copy(update={"unavailability": rate})})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(availability, "reliability", lambda: ReliabilityFile.model_validate(worse))
             return available_share(cells, needed)

@@ -89,22 +89,25 @@ def test_generated_engines(environment: Environment) -> None:
         if not environment.pools:
             continue
         if "--max-num-seqs" in flags:
-            assert int(engine.value_of("--max-num-seqs") or 0) <= int(
-                engine.value_of("--max-num-batched-tokens") or 0
-            )
+            assert int(engine.value_of("--max-num-seqs") or 0) <= int(engine.value_of("--max-num-batched-tokens") or 0)
 
 
 @quick
 @given(environments())
 def test_memory_limit_holds_shm_and_cpu_tier(environment: Environment) -> None:
-    """tmpfs counts against a pod's limit (kubernetes#128339): shm + CPU KV tier + 24 GiB for the process."""
+    """tmpfs counts against a pod's limit (kubernetes#128339), and the CPU KV tier is a file in it.
+
+    /dev/shm: 10 GiB a GPU (4 for a single GPU without RDMA) and the tier; beside it 8 GiB and 4 a GPU.
+    """
     fleet = plan(environment)
-    tiers = {m.name: m.cpu_tier_bytes for m in fleet.models}
+    tiers = {m.name: m.cpu_tier_bytes_per_gpu for m in fleet.models}
     for pool in fleet.pools:
         for role in pool.roles:
-            engine = role.engine
-            assert engine.shm_bytes == 10 * GIB * engine.gpus
-            assert engine.memory_limit_bytes == engine.shm_bytes + tiers[pool.models[0]] + 24 * GIB
+            engine, tier = role.engine, tiers[pool.models[0]] * role.engine.gpus
+            alone = role.parallelism.gpus == 1 and role.fabric.kind == "tcp"
+            assert engine.cpu_tier_bytes == tier
+            assert engine.shm_bytes == (4 * GIB if alone else 10 * GIB * engine.gpus) + tier
+            assert engine.memory_limit_bytes == engine.shm_bytes + 8 * GIB + 4 * GIB * engine.gpus
 
 
 def test_example_argv() -> None:
@@ -126,9 +129,7 @@ def test_example_argv() -> None:
     assert argv[argv.index("--max-model-len") + 1] == "32768"
 
 
-@pytest.mark.parametrize(
-    ("dtype", "spelled"), [("auto", "bfloat16"), ("bf16", "bfloat16"), ("nvfp4", "nvfp4")]
-)
+@pytest.mark.parametrize(("dtype", "spelled"), [("auto", "bfloat16"), ("bf16", "bfloat16"), ("nvfp4", "nvfp4")])
 def test_kv_dtype(dtype: str, spelled: str) -> None:
     """vLLM's own spelling of each precision."""
     models = tree()["models"]
@@ -161,7 +162,7 @@ def test_efa_bundle_is_complete() -> None:
         engine = role.engine
         transfer = config(engine, "--kv-transfer-config")
         assert transfer["kv_connector_extra_config"] == {"backends": ["LIBFABRIC"]}
-        assert transfer["kv_buffer_device"] == "cuda"
+        assert transfer.get("kv_buffer_device", "cuda") == "cuda"
         fi = {k: v for k, v in values(engine).items() if k.startswith("FI_")}
         assert fi == {
             "FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_ENABLE_SHM": "0",
@@ -205,20 +206,30 @@ def test_marking_reaches_ucx_and_nccl() -> None:
 
 
 def test_cpu_tier_beside_nixl() -> None:
-    """Offloading and NIXL together are a MultiConnector, the tier itself in both roles."""
+    """Offloading and NIXL together are a MultiConnector, the tier itself in both roles, of all GPUs of a rank."""
     models = tree()["models"]
-    models["llama"]["offload"] = {"cpu_gib": 120, "nvme_gib": 500}
+    models["llama"]["offload"] = {"cpu_gib_per_gpu": 30, "nvme_gib_per_gpu": 100}
     for role in pool_plan(disaggregated(), models=models).roles:
         transfer = config(role.engine, "--kv-transfer-config")
         assert transfer["kv_connector"] == "MultiConnector"
         nixl, offload = transfer["kv_connector_extra_config"]["connectors"]
         assert nixl["kv_role"] == transfer["kv_role"] != "kv_both"
         assert (offload["kv_connector"], offload["kv_role"]) == ("OffloadingConnector", "kv_both")
-        extra = offload["kv_connector_extra_config"]
-        assert extra["cpu_bytes_to_use"] == 120 * GIB
-        assert extra["secondary_tiers"][0]["capacity_bytes"] == 500 * GIB
-    alone = pool_plan(aggregated(), models=models).roles[0].engine
-    assert config(alone, "--kv-transfer-config")["kv_role"] == "kv_both"
+        assert offload["kv_connector_extra_config"]["cpu_bytes_to_use"] == 4 * 30 * GIB
+    alone = pool_plan(aggregated(tensor_parallel=4), models=models).roles[0].engine
+    transfer = config(alone, "--kv-transfer-config")
+    assert transfer["kv_role"] == "kv_both"
+    assert transfer["kv_connector_extra_config"]["secondary_tiers"][0]["type"] == "fs"
+    assert alone.kv_disk_bytes == 4 * 100 * GIB
+
+
+def test_a_data_parallel_rank_has_its_own_cpu_tier() -> None:
+    """Two ranks of TP2: each engine gets the tier of two GPUs, the pod's memory that of four."""
+    models = tree()["models"]
+    models["llama"]["offload"] = {"cpu_gib_per_gpu": 30}
+    engine = pool_plan(aggregated(tensor_parallel=2, data_parallel=2), models=models).roles[0].engine
+    assert config(engine, "--kv-transfer-config")["kv_connector_extra_config"]["cpu_bytes_to_use"] == 2 * 30 * GIB
+    assert engine.cpu_tier_bytes == 4 * 30 * GIB
 
 
 def transfer_parts(transfer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -226,9 +237,7 @@ def transfer_parts(transfer: dict[str, Any]) -> list[dict[str, Any]]:
     return [transfer, *nested]
 
 
-@pytest.mark.skipif(
-    not CONFIG_CLASSES.exists(), reason="the extracted config classes are on the build machine only"
-)
+@pytest.mark.skipif(not CONFIG_CLASSES.exists(), reason="the extracted config classes are on the build machine only")
 @quick
 @given(environments())
 def test_json_keys_exist(environment: Environment) -> None:
@@ -293,9 +302,7 @@ def test_batch_is_what_the_cache_holds() -> None:
     }
     workload = {"prompt_tokens": 2000, "output_tokens": 300}
     engine = (
-        pool_plan(aggregated("p5.48xlarge"), models=models, tiers={"standard": {"workload": workload}})
-        .roles[0]
-        .engine
+        pool_plan(aggregated("p5.48xlarge"), models=models, tiers={"standard": {"workload": workload}}).roles[0].engine
     )
     left = 81_559 * 2**20 * 0.92 - 54_864_980_440 - 3e9 - 10 * 8192 * 5376 * 2 - 256 * 262_208 * 4
     each = (10 * 2150 + 52 * 1024) * 2 * 16 * 128 * 2

@@ -155,9 +155,7 @@ def test_layout_is_sound(environment: Environment) -> None:
             assert len(rdma) == role.fabric.rdma_interfaces_per_node
 
 
-@pytest.mark.xfail(
-    reason="bug: workers smaller than a node's share of one EFA each ask for a whole one", strict=True
-)
+@pytest.mark.xfail(reason="bug: workers smaller than a node's share of one EFA each ask for a whole one", strict=True)
 def test_four_workers_on_a_machine_with_one_efa() -> None:
     """A g6e.12xlarge has 4 GPUs and one EFA: four workers that ask for one each never run together on it."""
     assert_nics_suffice(environment_of(aggregated("g6e.12xlarge")))
@@ -188,9 +186,7 @@ def test_disaggregated_on_gcp_uses_roce() -> None:
     """The cell's network then has one subnet for each of the eight NICs."""
     fleet = plan(environment_of(disaggregated("a3-ultragpu-8g"), gcp=True))
     assert fleet.cells[0].fabric.kind == "roce"
-    assert [s.name for s in fleet.cells[0].network.subnets if s.purpose == "rdma"] == [
-        f"rdma-{n}" for n in range(8)
-    ]
+    assert [s.name for s in fleet.cells[0].network.subnets if s.purpose == "rdma"] == [f"rdma-{n}" for n in range(8)]
 
 
 @pytest.mark.xfail(reason="both gVNICs are planned into the one subnet `inference`", strict=True)

@@ -38,9 +38,7 @@ def test_generated_reads_back(environment: Environment) -> None:
 @given(environment_trees())
 def test_same_environment_same_bytes(tree: Tree) -> None:
     """Nothing depends on time, order of sets, or earlier plans."""
-    first, second = (
-        plan(Environment.model_validate(json.loads(json.dumps(tree)))).to_json() for _ in range(2)
-    )
+    first, second = (plan(Environment.model_validate(json.loads(json.dumps(tree)))).to_json() for _ in range(2))
     assert first == second
 
 

@@ -33,9 +33,7 @@ def test_bytes_per_token(model: str, precision: str, expected: float) -> None:
 
 def test_gibibytes_of_the_notes() -> None:
     """Llama-3.1-70B in bf16 at 32k tokens holds 10.7 GB, DeepSeek-V3 2.3 GB (fabric.md section 5)."""
-    assert bytes_per_sequence(shape("llama-3.1-70b-instruct"), "bf16", 32768) == pytest.approx(
-        10.7e9, rel=0.005
-    )
+    assert bytes_per_sequence(shape("llama-3.1-70b-instruct"), "bf16", 32768) == pytest.approx(10.7e9, rel=0.005)
     assert bytes_per_sequence(shape("deepseek-v3"), "bf16", 32768) == pytest.approx(2.3e9, rel=0.005)
 
 
@@ -68,9 +66,7 @@ def test_kv_heads_are_split_then_copied(tensor: int, heads: int) -> None:
 @pytest.mark.parametrize("tensor", [1, 2, 8])
 def test_latent_vector_is_on_every_tensor_parallel_rank(tensor: int) -> None:
     """MLA has nothing to split: each rank holds all 61 x 576 elements."""
-    per_gpu = bytes_per_sequence_and_gpu(
-        shape("deepseek-v3"), "fp8", 100, tensor_parallel=tensor, pipeline_parallel=1
-    )
+    per_gpu = bytes_per_sequence_and_gpu(shape("deepseek-v3"), "fp8", 100, tensor_parallel=tensor, pipeline_parallel=1)
     assert per_gpu == pytest.approx(100 * 61 * 576)
 
 
@@ -80,9 +76,7 @@ def test_pipeline_splits_layers() -> None:
         shape("llama-3.1-70b-instruct"), "fp8", 10, tensor_parallel=1, pipeline_parallel=2
     )
     assert half == pytest.approx(10 * 163_840 / 2)
-    stage = bytes_per_sequence_and_gpu(
-        shape("deepseek-v3"), "fp8", 10, tensor_parallel=1, pipeline_parallel=2
-    )
+    stage = bytes_per_sequence_and_gpu(shape("deepseek-v3"), "fp8", 10, tensor_parallel=1, pipeline_parallel=2)
     assert stage == pytest.approx(10 * 31 * 576)
 
 
@@ -108,9 +102,7 @@ def test_monotone_in_tokens(model: str, precision: str, tokens: int, more: int) 
 
 @cheap
 @given(st.sampled_from(MODELS), st.integers(1, 100_000), st.integers(1, 32), st.integers(1, 8))
-def test_a_gpu_never_holds_less_than_its_even_share(
-    model: str, tokens: int, tensor: int, pipeline: int
-) -> None:
+def test_a_gpu_never_holds_less_than_its_even_share(model: str, tokens: int, tensor: int, pipeline: int) -> None:
     """The GPUs of a worker together hold at least the whole sequence; one never more than all of it."""
     s = shape(model)
     whole = bytes_per_sequence(s, "fp8", tokens)

@@ -168,9 +168,7 @@ def test_higher_utilization_never_lowers_the_capacity(
 def test_nothing_is_counted_twice(name: str, gpu: str, shape: Parallelism) -> None:
     """Weights, draft, overhead and KV capacity together never exceed what vLLM may take; fits means
     one sequence."""
-    got = plan_memory(
-        served(name), gpus()[gpu], shape, gpu_memory_utilization=0.9, batched_tokens=2048, sequences=64
-    )
+    got = plan_memory(served(name), gpus()[gpu], shape, gpu_memory_utilization=0.9, batched_tokens=2048, sequences=64)
     if got.kv_capacity_bytes_per_gpu:
         used = got.weights_bytes_per_gpu + got.draft_bytes_per_gpu + got.overhead_bytes_per_gpu
         assert used + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9

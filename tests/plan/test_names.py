@@ -8,16 +8,7 @@ import pytest
 from inferfab.catalog.limits import limit
 from inferfab.environment.environment import Environment
 from inferfab.plan.fleet import plan
-from inferfab.plan.names import (
-    NameUse,
-    cluster_name,
-    digest,
-    graph_name,
-    grove_length,
-    namespace,
-    node_group_name,
-    too_long,
-)
+from inferfab.plan.names import cluster_name, digest, graph_name, grove_length, namespace, node_group_name
 
 from .planning import aggregated, disaggregated, environment_of
 
@@ -52,9 +43,7 @@ def test_immutables_change_the_name() -> None:
     wide = copy.deepcopy(BASE)
     wide["prefill"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
     names.append(graph(wide))
-    models = {
-        "llama": {"catalog": "llama-3.1-70b-instruct", "revision": "fedcba9876", "context_tokens": 32768}
-    }
+    models = {"llama": {"catalog": "llama-3.1-70b-instruct", "revision": "fedcba9876", "context_tokens": 32768}}
     names.append(graph(BASE, models=models))
     assert len(set(names)) == len(names)
     assert all(n.startswith("p-") and len(n) == len("p-") + 6 for n in names)
@@ -94,15 +83,6 @@ def test_groves_limit_leaves_room_for_long_pools() -> None:
     """45 characters: a decode pool over nodes may have 45 - 6 - 10 - 7 = 22 characters before its digest."""
     assert limit("grove_name_budget") == 45
     assert grove_length("x" * 22 + "-123456", "decode", multinode=True) == 45
-
-
-def test_too_long() -> None:
-    """Only what is over its limit is told, with the limit."""
-    uses = [
-        NameUse(name=n, what="cluster", limit="gke", length=len(n), made_from=("name",))
-        for n in ("x" * 40, "x" * 41)
-    ]
-    assert [(u.length, most) for u, most in too_long(uses, {"gke": 40})] == [(41, 40)]
 
 
 def test_names_of_a_cluster_do_not_collide() -> None:

@@ -80,6 +80,4 @@ def test_inside_and_apart(prefix: int, second: int, cloud: str, nics: int) -> No
 def test_gpu_nodes_get_a_quarter(cidr: str) -> None:
     """A /16 gives 16,384 addresses to GPU nodes and their pods, a /20 1,024."""
     inference = next(s for s in network(cidr).subnets if s.name == "inference")
-    assert (
-        ipaddress.IPv4Network(inference.cidr).num_addresses * 4 == ipaddress.IPv4Network(cidr).num_addresses
-    )
+    assert ipaddress.IPv4Network(inference.cidr).num_addresses * 4 == ipaddress.IPv4Network(cidr).num_addresses

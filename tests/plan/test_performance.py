@@ -29,9 +29,7 @@ def perform(
     **parallel,
 ) -> PerformancePlan:  # type: ignore[no-untyped-def]
     spread = Parallelism(**parallel)
-    memory = plan_memory(
-        model, gpus()[gpu], spread, gpu_memory_utilization=0.92, batched_tokens=8192, sequences=256
-    )
+    memory = plan_memory(model, gpus()[gpu], spread, gpu_memory_utilization=0.92, batched_tokens=8192, sequences=256)
     return plan_performance(
         model,
         gpus()[gpu],
@@ -163,19 +161,15 @@ def test_pipeline_stages_read_a_prompt_one_after_another() -> None:
     st.integers(1, 600),
     st.sampled_from((None, 10.0, 50.0)),
 )
-def test_batch_keeps_its_bounds(  # noqa: PLR0917
+def test_batch_keeps_its_bounds(
     name: str, gpu: str, tensor: int, pipeline: int, data: int, sequences: int, itl: float | None
 ) -> None:
     """Decoded together are never more than the KV cache holds nor than the ranks' batch limits allow."""
     model = served(name, kv_cache_dtype="fp8")
     spread = Parallelism(tensor=tensor, pipeline=pipeline, data=data)
-    memory = plan_memory(
-        model, gpus()[gpu], spread, gpu_memory_utilization=0.92, batched_tokens=8192, sequences=256
-    )
+    memory = plan_memory(model, gpus()[gpu], spread, gpu_memory_utilization=0.92, batched_tokens=8192, sequences=256)
     got = perform(model, gpu, sequences=sequences, itl=itl, tensor=tensor, pipeline=pipeline, data=data)
-    each = bytes_per_sequence_and_gpu(
-        model.shape, "fp8", 2200, tensor_parallel=tensor, pipeline_parallel=pipeline
-    )
+    each = bytes_per_sequence_and_gpu(model.shape, "fp8", 2200, tensor_parallel=tensor, pipeline_parallel=pipeline)
     assert got.decode_batch * each <= memory.kv_capacity_bytes_per_gpu * data * (1 + 1e-9)
     assert got.decode_batch <= sequences * data
     if got.decode_batch and itl and got.decode_batch > pipeline * data:
@@ -201,9 +195,7 @@ def estimate(m: Measurement) -> tuple[float, float]:
     tensor = m.tensor_parallel or 1
     got = perform(model, m.gpu, tensor=tensor, prompt=m.prompt_tokens, output=m.output_tokens, sequences=4096)
     assert got.requests_per_second.high is not None
-    return tuple(
-        r * m.output_tokens / tensor for r in (got.requests_per_second.low, got.requests_per_second.high)
-    )  # type: ignore[return-value]
+    return tuple(r * m.output_tokens / tensor for r in (got.requests_per_second.low, got.requests_per_second.high))  # type: ignore[return-value]
 
 
 def identify(m: Measurement) -> str:
@@ -233,10 +225,6 @@ def test_large_tensor_parallelism_and_experts_are_estimated_too_well(m: Measurem
 
 def test_most_dense_points_lie_inside_the_range() -> None:
     """At least two thirds of the dense points at TP 1 and 2 are inside the estimated range itself."""
-    inside = [
-        low <= m.output_tokens_per_second_per_gpu <= high
-        for m in DENSE_SMALL_TP
-        for low, high in [estimate(m)]
-    ]
+    inside = [low <= m.output_tokens_per_second_per_gpu <= high for m in DENSE_SMALL_TP for low, high in [estimate(m)]]
     assert len(inside) >= 15
     assert sum(inside) >= len(inside) * 2 / 3

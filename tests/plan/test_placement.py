@@ -116,9 +116,7 @@ def test_rdma_narrows_the_choice() -> None:
 def test_named_machine_is_taken() -> None:
     """A name is not second-guessed; one that the cloud has not is nothing."""
     args = {"gpu": None, "gpus_per_worker": 1, "needs_rdma": False}
-    assert (
-        choose_instance("aws", "us-east-1", instance="p5.48xlarge", **args) is instances("aws")["p5.48xlarge"]
-    )  # type: ignore[arg-type]
+    assert choose_instance("aws", "us-east-1", instance="p5.48xlarge", **args) is instances("aws")["p5.48xlarge"]  # type: ignore[arg-type]
     assert choose_instance("gcp", "us-central1", instance="p5.48xlarge", **args) is None  # type: ignore[arg-type]
 
 

@@ -80,6 +80,4 @@ def test_promise_in_words() -> None:
 def test_no_tier_at_all_is_refused() -> None:
     """An empty mapping is not the default."""
     with pytest.raises(ValidationError):
-        Environment.model_validate(
-            {**environment_of(aggregated()).model_dump(exclude_unset=True), "tiers": {}}
-        )
+        Environment.model_validate({**environment_of(aggregated()).model_dump(exclude_unset=True), "tiers": {}})

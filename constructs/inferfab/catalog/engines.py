@@ -85,7 +85,5 @@ def vllm_flags(version: str) -> dict[str, Flag]:
                     raise ValueError(f"{spelling}: spelled by two flags")
                 found[spelling] = flag
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFactFile(
-            path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]
-        ) from error
+        raise BadFactFile(path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]) from error
     return found

@@ -63,7 +63,7 @@ def declare(rule: Rule) -> Rule:
 
 
 def rule(
-    id: str,  # noqa: A002 - the word that people know a rule by
+    id: str,
     title: str,
     *,
     joins: tuple[Layer, ...],

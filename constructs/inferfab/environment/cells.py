@@ -49,7 +49,9 @@ class EfaFabric(Input):
 
     kind: Literal["efa"]
     plugin: Literal["device-plugin", "dranet"] = "device-plugin"
-    """Who hands EFA interfaces to pods. Default: the device plugin (pods are privileged); `dranet` needs Kubernetes 1.34."""
+    """Who hands EFA interfaces to pods. Default: the device plugin (pods are privileged); `dranet` needs
+    Kubernetes 1.34.
+    """
 
 
 class RoceFabric(Input):

@@ -85,7 +85,11 @@ def _models_in(kind: Any, value: object) -> list[type[BaseModel]]:
         found = [m for option in get_args(kind) for m in _models_in(option, value)]
         if isinstance(value, Mapping):
             for tag in ("kind", "topology"):
-                named = [m for m in found if tag in m.model_fields and value.get(tag) in get_args(m.model_fields[tag].annotation)]
+                named = [
+                    m
+                    for m in found
+                    if tag in m.model_fields and value.get(tag) in get_args(m.model_fields[tag].annotation)
+                ]
                 if named:
                     return named
         return found

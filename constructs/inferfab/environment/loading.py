@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from inferfab.environment.environment import Environment
 from inferfab.environment.problems import findings_of
-from inferfab.environment.yaml_source import Source, parse_source, read_source
+from inferfab.environment.source import Source
+from inferfab.environment.yaml_source import parse_source, read_source
 from inferfab.findings import Finding, YamlPath, has_errors, ranked
 
 NAMED_SECTIONS = ("models", "tiers", "pools", "cells")
@@ -51,7 +52,9 @@ def load_text(text: str, *, shown_as: str = "environment.yaml") -> Loaded:
 
 def _loaded(source: Source) -> Loaded:
     declared = {
-        section: frozenset(str(name) for name in entries) if isinstance(entries := source.tree.get(section), dict) else frozenset()
+        section: frozenset(str(name) for name in entries)
+        if isinstance(entries := source.tree.get(section), dict)
+        else frozenset()
         for section in NAMED_SECTIONS
     }
     findings = list(source.findings)

@@ -52,7 +52,9 @@ class Workers(Input):
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
     """Share of GPU memory that vLLM may take. Default: 0.92, vLLM's own."""
     max_sequences: PositiveCount | None = None
-    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds, at most 256."""
+    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds,
+    at most 256.
+    """
     max_batched_tokens: PositiveCount | None = None
     """Most tokens in one forward pass. Default: 8,192 where prompts are read, 2,048 in decode workers."""
     overhead_gib: Annotated[float, Field(ge=1, le=32)] | None = None
@@ -75,7 +77,9 @@ class _Pool(Input):
     workload: Workload | None = None
     """Default: the tier's."""
     block_tokens: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """KV block size, the same on router, prefill and decode. Default: the engine pair's (16)."""
+    """KV block size, the same on router, prefill and decode. Default: the engine pair's (16), 64 for models with
+    latent attention.
+    """
 
     @model_validator(mode="after")
     def _one_machine(self) -> "_Pool":

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from inferfab.environment.fields import doc_at, model_at
-from inferfab.environment.yaml_source import Source
+from inferfab.environment.source import Source
 from inferfab.findings import Finding, YamlPath, dotted
 
 Detail = tuple[str, str, str]
@@ -22,29 +22,36 @@ def findings_of(error: ValidationError, tree: Mapping[str, Any], source: Source)
         rule, what, fix = _describe(item, path, tree, source)
         found.append(
             Finding(
-                rule=rule, severity="error", location=source.location(path, of_key=of_key), path=path,
+                rule=rule,
+                severity="error",
+                location=source.location(path, of_key=of_key),
+                path=path,
                 value="" if item["type"] == "missing" else _shown(item.get("input"), source.text(path)),
-                what=what, why=_why(path, tree, str(item["type"])), fix=fix,
-            )  # fmt: skip
+                what=what,
+                why=_why(path, tree, str(item["type"])),
+                fix=fix,
+            )
         )
     return found
 
 
-def _path(loc: Sequence[str | int], tree: object, kind: str) -> tuple[YamlPath, bool]:
+def _path(loc: Sequence[str | int], tree: Any, kind: str) -> tuple[YamlPath, bool]:
     """Pydantic's location without the union tags that it puts in between."""
     path: list[str | int] = []
-    value: Any = tree
+    value: Any = tree  # typed loosely: it is whatever stands in the file
     for index, part in enumerate(loc):
         if part == "[key]":
             return tuple(path), True
-        if isinstance(value, Mapping) and part in value:
-            value = value[part]
-        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+        if (isinstance(value, Mapping) and part in value) or _has_item(value, part):
             value = value[part]
         elif not (kind == "missing" and index == len(loc) - 1):
             continue
         path.append(part)
     return tuple(path), kind in ("extra_forbidden",)
+
+
+def _has_item(value: Any, part: str | int) -> bool:
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
 
 
 def _shown(value: object, text: str) -> str:
@@ -94,12 +101,18 @@ def _range_fix(kind: str, context: Mapping[str, Any]) -> str:
     words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most",
              "max_length": "at most", "min_length": "at least"}  # fmt: skip
     parts = [f"{word} {context[key]}" for key, word in words.items() if key in context]
-    unit = {"string_too_long": " characters", "string_too_short": " characters", "too_short": " entries", "too_long": " entries"}
+    unit = {
+        "string_too_long": " characters",
+        "string_too_short": " characters",
+        "too_short": " entries",
+        "too_long": " entries",
+    }
     return f"write a value of {' and '.join(parts)}{unit.get(kind, '')}" if parts else "see `inferfab schema`"
 
 
 def _wrong_type(name: str, kind: str, value: object, text: str) -> Detail:
-    wanted = kind.split("_")[0].replace("model", "mapping").replace("dict", "mapping").replace("tuple", "list")
+    first = kind.split("_", maxsplit=1)[0]
+    wanted = {"model": "mapping", "dict": "mapping", "tuple": "list"}.get(first, first)
     article = {"string": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}.get(
         wanted, f"a {wanted}"
     )
@@ -178,7 +191,8 @@ def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: objec
     fix = f"write text that matches {pattern}"
     if pattern.startswith("^[a-z]([-a-z0-9]"):
         better = "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
-        fix = f"lower-case letters, digits and dashes, starting with a letter: `{better if better[0].isalpha() else 'n-' + better}`"
+        suggestion = better if better[0].isalpha() else f"n-{better}"
+        fix = f"lower-case letters, digits and dashes, starting with a letter: `{suggestion}`"
     elif pattern == r"^\d{12}$":
         fix = 'write twelve digits in quotes, like "111122223333"'
     elif r"/\d{1,2}" in pattern:

@@ -44,11 +44,11 @@ class Speculative(Input):
 
 
 class Offload(Input):
-    """KV cache tiers behind the GPU, by vLLM's own tiering. Sizes are per worker."""
+    """KV cache tiers behind the GPU, by vLLM's own tiering. Sizes are per GPU, so that every worker size fits."""
 
-    cpu_gib: Gib
-    """CPU memory for evicted KV blocks. It should hold at least what the GPUs hold."""
-    nvme_gib: Gib | None = None
+    cpu_gib_per_gpu: Gib
+    """CPU memory for evicted KV blocks. It should hold at least what a GPU's own cache holds."""
+    nvme_gib_per_gpu: Gib | None = None
     """Local NVMe behind the CPU tier. Default: no disk tier."""
 
 
@@ -60,7 +60,9 @@ class ServedModel(Input):
     shape: ModelShape | None = Field(default=None, strict=False)
     """Shape of a model that the catalog does not have, from its config.json."""
     source: str | None = None
-    """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this quantization."""
+    """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this
+    quantization.
+    """
     revision: Annotated[str, Field(min_length=7, max_length=64)]
     """Pinned commit hash (or version) of the weights, quoted. A branch name is refused: it moves."""
     context_tokens: Tokens
@@ -93,6 +95,3 @@ class ServedModel(Input):
         if self.shape is not None and self.quantization is None:
             raise ValueError("a model with its own `shape` needs a `quantization`")
         return self
-
-
-

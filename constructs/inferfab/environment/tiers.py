@@ -38,10 +38,16 @@ class Tier(Input):
     """A promise to a class of requests. Fields left out come from the tier of that name in the defaults."""
 
     promises: Items[Promise] | None = None
-    """Default: `priority` TTFT p50 200 ms and p95 500 ms; `standard` TTFT p95 2 s and whole answers of up to 128 tokens p95 5 s; others none."""
+    """Default: `priority` TTFT p50 200 ms and p95 500 ms; `standard` TTFT p95 2 s and whole answers of up to 128
+    tokens p95 5 s; others none.
+    """
     availability_percent: Annotated[float, Field(ge=0, lt=100)] | None = None
-    """Target share of time in which the tier serves at its planned load. Default: priority 99.9, standard 99.5, others none."""
+    """Target share of time in which the tier serves at its planned load. Default: priority 99.9, standard 99.5,
+    others none.
+    """
     workload: Workload | None = None
     """Default: priority 2,000 in / 300 out, standard 8,000 / 500, others 4,000 / 500 tokens, at 70 % utilization."""
     spill: Spill | None = None
-    """When requests may leave their nearest cells: `never`, `when_down`, or `any` time. Default: priority `when_down`, others `any`."""
+    """When requests may leave their nearest cells: `never`, `when_down`, or `any` time. Default: priority
+    `when_down`, others `any`.
+    """

@@ -60,7 +60,9 @@ class CostPlan(Record):
     maximum: Money
 
 
-def hourly_price(cloud: Cloud, region: str, instance: str, capacity: Capacity, overlay: tuple[PriceOverlay, ...]) -> HourlyPrice:
+def hourly_price(
+    cloud: Cloud, region: str, instance: str, capacity: Capacity, overlay: tuple[PriceOverlay, ...]
+) -> HourlyPrice:
     """The price of an instance-hour under the way it is bought.
 
     Order: the team's overlay, the environment's own figure, the catalog's price of that kind and region, a
@@ -69,16 +71,22 @@ def hourly_price(cloud: Cloud, region: str, instance: str, capacity: Capacity, o
     for line in reversed(overlay):
         if (line.cloud, line.instance, line.kind) == (cloud, instance, capacity.kind) and line.region in (None, region):
             how = f"{line.source}, {line.as_of}"
-            return HourlyPrice(instance=instance, kind=capacity.kind, usd=Range.exact(line.usd_per_hour), basis="overlay", how=how)
+            return HourlyPrice(
+                instance=instance, kind=capacity.kind, usd=Range.exact(line.usd_per_hour), basis="overlay", how=how
+            )
     if isinstance(capacity, CapacityBlock) and capacity.usd_per_instance_hour is not None:
         usd = Range.exact(capacity.usd_per_instance_hour)
-        return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="environment", how="stated beside the capacity block")
+        return HourlyPrice(
+            instance=instance, kind=capacity.kind, usd=usd, basis="environment", how="stated beside the capacity block"
+        )
     # A reservation is billed at the on-demand rate, used or not.
     kind: PriceKind = "on_demand" if capacity.kind == "reservation" else capacity.kind
     found = price_table().get((cloud, region, instance, kind))
     if found:
         usd = Range(low=found.usd_per_hour_low, high=found.usd_per_hour_high)
-        return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="catalog", how=f"{found.source}, {found.as_of}")
+        return HourlyPrice(
+            instance=instance, kind=capacity.kind, usd=usd, basis="catalog", how=f"{found.source}, {found.as_of}"
+        )
     return _bounded(cloud, region, instance, capacity.kind, kind)
 
 
@@ -92,14 +100,22 @@ def _bounded(cloud: Cloud, region: str, instance: str, shown: str, kind: PriceKi
         )
         how = f"no {kind} price known; {rule.why} ({rule.source}), on-demand price of {on_demand.as_of}"
         return HourlyPrice(instance=instance, kind=shown, usd=usd, basis="bound", how=how)
-    how = f"the catalog has no {kind.replace('_', ' ')} price of {instance} in {region}; give one under `prices.overlay`"
+    how = (
+        f"the catalog has no {kind.replace('_', ' ')} price of {instance} in {region}; give one under `prices.overlay`"
+    )
     return HourlyPrice(instance=instance, kind=shown, usd=Range(low=0.0, high=None), basis="unknown", how=how)
 
 
 def token_cost(
-    usd_per_hour: Range, requests_per_second: Range, *, prompt_tokens: int, output_tokens: int, utilization: float,
-    band: Range | None, measured: str | None,
-) -> TokenCost | None:  # fmt: skip
+    usd_per_hour: Range,
+    requests_per_second: Range,
+    *,
+    prompt_tokens: int,
+    output_tokens: int,
+    utilization: float,
+    band: Range | None,
+    measured: str | None,
+) -> TokenCost | None:
     """Cost over tokens of ``requests_per_second`` at full load times ``utilization``; None if nothing is served."""
     if not requests_per_second.low or requests_per_second.high is None:
         return None

@@ -2,6 +2,10 @@
 
 Flags are written in the long form, flag and value as two items: the Dynamo operator reads only that form when
 it decides about several nodes, and ``-tp 2`` or ``--tensor-parallel-size=2`` are invisible to it.
+
+Keys and their meaning are read in the sources of vLLM 0.31.0 and ai-dynamo 1.6.1; docstrings name file and
+symbol (``vllm/`` and ``dynamo/`` paths). ``dynamo.vllm`` hands every flag that is not its own to vLLM's
+``AsyncEngineArgs`` unchanged (dynamo/vllm/args.py, ``_parse_cli_args``).
 """
 
 import json
@@ -9,7 +13,9 @@ import json
 from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.catalog.engines import EnginePair
+from inferfab.catalog.models import LatentAttention, ModelShape
 from inferfab.environment.pools import Workers
+from inferfab.plan.kv_config import disk_bytes_per_gpu, kv_events_config, kv_transfer_config
 from inferfab.plan.memory import MemoryPlan, Parallelism, sequence_bytes
 from inferfab.plan.placement import Role
 from inferfab.plan.quantities import GIB
@@ -17,13 +23,22 @@ from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import EnvValue, Transport
 from inferfab.record import Record
 
-KV_EVENTS_PORT = 5557
-"""vLLM's default; rank n of a data-parallel worker adds n."""
 SIDE_CHANNEL_PORT = 5600
+"""vLLM's default; rank n adds n (vllm/distributed/.../nixl/base_scheduler.py)."""
+LATENT_BLOCK_TOKENS = 64
+"""KV block of a model with multi-head latent attention.
+
+FlashMLA takes multiples of 64, FlashInfer's MLA of 32 or 64. With a stated 16 vLLM passes both over with no
+more than a warning, and an 8-bit cache on Hopper is left with Triton (``get_supported_kernel_block_sizes`` in
+vllm/v1/attention/backends/mla/; vllm/platforms/cuda.py, "--block-size precluded higher-priority backend").
+"""
 SHM_BYTES_PER_GPU = 10 * GIB
 """80 GiB on a node of 8 GPUs, as the Dynamo EKS EFA guide has it."""
-HOST_OVERHEAD_BYTES = 24 * GIB
-"""CPU memory of the engine process beside /dev/shm and the CPU KV tier: Python, tokenizer, load staging."""
+SHM_BYTES_ALONE = 4 * GIB
+"""A worker of one GPU without RDMA has no peers to talk to through shared memory."""
+PROCESS_BYTES = 8 * GIB
+PROCESS_BYTES_PER_GPU = 4 * GIB
+"""CPU memory beside /dev/shm: one engine process a GPU, tokenizer, load staging. Estimates."""
 DEFAULT_PREFILL_BATCHED_TOKENS = 8192
 DEFAULT_DECODE_BATCHED_TOKENS = 2048
 MOST_DEFAULT_SEQUENCES = 256
@@ -45,9 +60,23 @@ class EnginePlan(Record):
     env: tuple[EnvValue, ...]
     block_tokens: PositiveInt
     shm_bytes: NonNegativeInt
-    """tmpfs on /dev/shm; counts against the memory limit."""
+    """tmpfs on /dev/shm; counts against the memory limit.
+
+    The CPU KV tier is a file in it, and vLLM does not start where that file does not fit
+    (vllm/v1/kv_offload/cpu/shared_offload_region.py SharedOffloadRegion).
+    """
     memory_limit_bytes: NonNegativeInt
-    """Holds /dev/shm, the CPU KV tier and the process."""
+    """Holds /dev/shm, the CPU KV tier in it, and the process."""
+    cpu_tier_bytes: NonNegativeInt
+    """Part of ``shm_bytes`` that holds the CPU KV tier."""
+    kv_disk_bytes: NonNegativeInt
+    """Volume to mount on :data:`~inferfab.plan.kv_config.KV_DISK_PATH`; 0 for none.
+
+    vLLM neither limits this tier nor evicts from it (vllm/v1/kv_offload/tiering/fs/manager.py
+    FileSystemTierManager): files pile up until a write fails, then the tier only serves reads. So the volume
+    must be a file system of this size (a generic ephemeral volume, a partition): Kubernetes would evict a pod
+    whose emptyDir outgrows its sizeLimit.
+    """
     gpus: PositiveInt
     """Of one pod; the operator multiplies by the nodes of a worker."""
     resources: dict[str, int]
@@ -57,13 +86,26 @@ class EnginePlan(Record):
 
     def argv(self) -> list[str]:
         """Flags and values as separate items."""
-        return [part for a in self.arguments for part in ((a.flag,) if a.value is None else (a.flag, a.value))]
+        pairs = ((a.flag,) if a.value is None else (a.flag, a.value) for a in self.arguments)
+        return [part for pair in pairs for part in pair]
 
     def value_of(self, flag: str) -> str | None:
+        """Value of a flag; None if it is absent or a switch."""
         return next((a.value for a in self.arguments if a.flag == flag), None)
 
 
+def default_block_tokens(pair: EnginePair, shape: ModelShape) -> int:
+    """KV block size where none is stated: the engine's default, or what latent attention needs."""
+    if any(isinstance(group, LatentAttention) for group in shape.attention):
+        return max(pair.default_block_tokens, LATENT_BLOCK_TOKENS)
+    return pair.default_block_tokens
+
+
 def batched_tokens(role: Role, workers: Workers) -> int:
+    """Tokens of one forward pass; vLLM refuses fewer than ``--max-num-seqs``.
+
+    Source: vllm/config/scheduler.py SchedulerConfig.verify_max_model_len.
+    """
     default = DEFAULT_DECODE_BATCHED_TOKENS if role == "decode" else DEFAULT_PREFILL_BATCHED_TOKENS
     return workers.max_batched_tokens or max(default, workers.max_sequences or 0)
 
@@ -71,19 +113,23 @@ def batched_tokens(role: Role, workers: Workers) -> int:
 def parallelism(workers: Workers) -> Parallelism:
     """How a worker is spread over GPUs."""
     return Parallelism(
-        tensor=workers.tensor_parallel, pipeline=workers.pipeline_parallel,
-        data=workers.data_parallel, expert=workers.expert_parallel,
-    )  # fmt: skip
+        tensor=workers.tensor_parallel,
+        pipeline=workers.pipeline_parallel,
+        data=workers.data_parallel,
+        expert=workers.expert_parallel,
+    )
 
 
 def max_sequences(workers: Workers, model: ModelPlan, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
     """The stated batch limit of a rank, or how many typical requests its KV cache holds, at most 256.
 
+    Of a rank: ``--max-num-seqs`` applies per data-parallel rank (vllm/config/scheduler.py SchedulerConfig).
     Typical, not longest: a batch sized for the promised context would leave most of the cache empty, and vLLM
-    preempts the youngest sequences in the rare case that many are long. Windows count as full as they are at that
-    length, which is fuller a token than at the promised context.
+    preempts the youngest sequences in the rare case that many are long. Windows count as full as they are at
+    that length, which is fuller a token than at the promised context.
     """
-    held = memory.kv_capacity_bytes_per_gpu / sequence_bytes(model, parallelism(workers), round(mean_sequence_tokens))
+    each = sequence_bytes(model, parallelism(workers), round(mean_sequence_tokens))
+    held = memory.kv_capacity_bytes_per_gpu / each
     return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, int(held)))
 
 
@@ -113,13 +159,17 @@ def plan_engine(
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
         Argument(flag="--max-num-seqs", value=str(max_sequences(workers, model, memory, mean_sequence_tokens))),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
-        *_role_arguments(role, model, transport),
+        *_role_arguments(role, model, transport, parallel),
     ]
     for flag, value in workers.flags.items():
         arguments = [a for a in arguments if _positive(a.flag) != _positive(flag)]
         arguments += _stated(flag, value)
-    shm = SHM_BYTES_PER_GPU * gpus
-    repository = pair.image if image_registry is None else f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
+    cpu_tier = model.cpu_tier_bytes_per_gpu * gpus
+    alone = parallel.gpus == 1 and transport.kind == "tcp"
+    shm = (SHM_BYTES_ALONE if alone else SHM_BYTES_PER_GPU * gpus) + cpu_tier
+    repository = pair.image
+    if image_registry is not None:
+        repository = f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
     return EnginePlan(
         image=f"{repository}:{pair.dynamo}{transport.image_suffix}",
         command=("python3", "-m", "dynamo.vllm"),
@@ -127,7 +177,9 @@ def plan_engine(
         env=(EnvValue(name="PYTHONHASHSEED", value="0"), *transport.env),
         block_tokens=block_tokens,
         shm_bytes=shm,
-        memory_limit_bytes=shm + model.cpu_tier_bytes + HOST_OVERHEAD_BYTES,
+        memory_limit_bytes=shm + PROCESS_BYTES + PROCESS_BYTES_PER_GPU * gpus,
+        cpu_tier_bytes=cpu_tier,
+        kv_disk_bytes=disk_bytes_per_gpu(role, model) * gpus,
         gpus=gpus,
         resources=transport.resources,
         hugepages_2mi_mib=transport.hugepages_2mi_mib,
@@ -141,7 +193,10 @@ def _json(value: object) -> str:
 
 
 def _model_arguments(model: ModelPlan) -> list[Argument]:
-    # vLLM spells the 16-bit cache "bfloat16"; "auto" would follow a checkpoint's own hint.
+    # Not "auto": a checkpoint's own kv_cache_scheme could make it an 8-bit cache, unlike what was planned
+    # (vllm/utils/torch_utils.py resolve_kv_cache_dtype_string); an explicit "bfloat16" wins. "fp8" is right
+    # for latent attention as well: dense backends store one byte an element with it, FlashMLA's sparse one
+    # turns it into fp8_ds_mla (mla_attention.py _canonicalize_sparse_mla_kv_cache_dtype).
     dtype = {"bf16": "bfloat16", "fp8": "fp8", "nvfp4": "nvfp4"}[model.kv_precision]
     switch = "--enable-prefix-caching" if model.prefix_caching else "--no-enable-prefix-caching"
     arguments = [
@@ -158,11 +213,19 @@ def _model_arguments(model: ModelPlan) -> list[Argument]:
 
 
 def _speculative(model: ModelPlan) -> dict[str, object]:
+    """Keys of vLLM's SpeculativeConfig (vllm/config/speculative.py ``__post_init__``, ``_verify_args``).
+
+    ``num_speculative_tokens`` is always needed; ``model`` only for draft_model, eagle and eagle3. For mtp
+    vLLM takes the target's model but not its revision, so the pin is repeated here. ``suffix`` needs the
+    package arctic-inference, which vLLM does not depend on.
+    """
     speculative = model.speculative
     assert speculative is not None
     config: dict[str, object] = {"method": speculative.method, "num_speculative_tokens": speculative.tokens}
     if speculative.draft:
         config |= {"model": speculative.draft.source, "revision": speculative.draft.revision}
+    if speculative.method == "mtp":
+        config["revision"] = model.revision
     if speculative.method == "ngram":
         config |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
     return config
@@ -179,46 +242,16 @@ def _parallel_arguments(parallel: Parallelism) -> list[Argument]:
     return arguments
 
 
-def _role_arguments(role: Role, model: ModelPlan, transport: Transport) -> list[Argument]:
+def _role_arguments(role: Role, model: ModelPlan, transport: Transport, parallel: Parallelism) -> list[Argument]:
     arguments = []
-    connectors: list[dict[str, object]] = []
-    kv_role = {"prefill": "kv_producer", "decode": "kv_consumer"}.get(role)
-    if kv_role:
+    if role in ("prefill", "decode"):
         arguments.append(Argument(flag="--disaggregation-mode", value=role))
-        nixl: dict[str, object] = {
-            "kv_connector": "NixlConnector", "kv_role": kv_role,
-            "kv_connector_extra_config": {"backends": [transport.nixl_backend]},
-        }  # fmt: skip
-        if transport.kind == "efa":
-            nixl["kv_buffer_device"] = "cuda"
-        connectors.append(nixl)
-    if model.cpu_tier_bytes:
-        connectors.append(_offloading(model))
-    if len(connectors) == 1 and kv_role is None:
-        arguments.append(Argument(flag="--kv-transfer-config", value=_json({**connectors[0], "kv_role": "kv_both"})))
-    elif len(connectors) == 1:
-        arguments.append(Argument(flag="--kv-transfer-config", value=_json(connectors[0])))
-    elif connectors:
-        multi = {
-            "kv_connector": "MultiConnector", "kv_role": kv_role,
-            "kv_connector_extra_config": {"connectors": [connectors[0], {**connectors[1], "kv_role": "kv_both"}]},
-        }  # fmt: skip
-        arguments.append(Argument(flag="--kv-transfer-config", value=_json(multi)))
-    if role != "shared":
-        events = {
-            "enable_kv_cache_events": model.prefix_caching, "publisher": "zmq",
-            "endpoint": f"tcp://*:{KV_EVENTS_PORT}",
-        }  # fmt: skip
-        arguments.append(Argument(flag="--kv-events-config", value=_json(events)))
+    transfer = kv_transfer_config(role, model, transport, gpus_per_rank=parallel.gpus // parallel.data)
+    if transfer:
+        arguments.append(Argument(flag="--kv-transfer-config", value=_json(transfer)))
+    if role != "shared" and model.prefix_caching:
+        arguments.append(Argument(flag="--kv-events-config", value=_json(kv_events_config())))
     return arguments
-
-
-def _offloading(model: ModelPlan) -> dict[str, object]:
-    extra: dict[str, object] = {"cpu_bytes_to_use": model.cpu_tier_bytes}
-    if model.nvme_tier_bytes:
-        extra["spec_name"] = "TieringOffloadingSpec"
-        extra["secondary_tiers"] = [{"type": "fs", "path": "/var/lib/kv-cache", "capacity_bytes": model.nvme_tier_bytes}]
-    return {"kv_connector": "OffloadingConnector", "kv_connector_extra_config": extra}
 
 
 def _positive(flag: str) -> str:
@@ -230,5 +263,6 @@ def _stated(flag: str, value: str | int | float | bool) -> list[Argument]:
     if value is True:
         return [Argument(flag=flag)]
     if value is False:
+        # argparse.BooleanOptionalAction, as vLLM declares its switches (vllm/engine/arg_utils.py get_kwargs).
         return [Argument(flag=f"--no-{flag.removeprefix('--')}")]
     return [Argument(flag=flag, value=str(value))]

@@ -100,11 +100,19 @@ def plan_cell_fabric(cell: Cell, kind: FabricKind) -> CellFabricPlan:
     plugin = None
     if kind == "efa":
         plugin = cell.fabric.plugin if isinstance(cell.fabric, EfaFabric) else "device-plugin"
-    label = "topology.k8s.aws/network-node-layer-N (deepest)" if cell.cloud == "aws" else "cloud.google.com/gce-topology-subblock"
+    label = (
+        "topology.k8s.aws/network-node-layer-N (deepest)"
+        if cell.cloud == "aws"
+        else "cloud.google.com/gce-topology-subblock"
+    )
     return CellFabricPlan(
-        kind=kind, plugin=plugin, marking=marking, separation=_SEPARATION[kind], locality_label=label,
+        kind=kind,
+        plugin=plugin,
+        marking=marking,
+        separation=_SEPARATION[kind],
+        locality_label=label,
         crosses="neither zone nor VPC" if kind != "tcp" else "zones and VPCs, at TCP's price",
-    )  # fmt: skip
+    )
 
 
 def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: int) -> RoleFabricPlan:
@@ -135,7 +143,10 @@ def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: i
 def _layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
     nics = machine.nics
     if isinstance(nics, RoceNics):
-        plain = [NicPlan(card=n, device=0, type="gvnic", subnet="inference", gbps=nics.gvnic_gbps) for n in range(nics.gvnic_count)]
+        plain = [
+            NicPlan(card=n, device=0, type="gvnic", subnet="inference", gbps=nics.gvnic_gbps)
+            for n in range(nics.gvnic_count)
+        ]
         rdma = [
             NicPlan(card=nics.gvnic_count + n, device=0, type="mrdma", subnet=f"rdma-{n}", gbps=nics.rdma_gbps_each)
             for n in range(nics.rdma_count if kind == "roce" else 0)
@@ -164,23 +175,30 @@ _SEPARATION: dict[FabricKind, tuple[Separation, ...]] = {
     "efa": (
         Separation(
             traffic="storage", kept_apart="partly",
-            how="storage runs over IP on card 0 only; KV transfer uses every card, card 0's EFA too where the card has one, so a storage burst can delay that card's part of a transfer",
+            how="storage runs over IP on card 0 only; KV transfer uses every card, card 0's EFA too where the card "
+                "has one, so a storage burst can delay that card's part of a transfer",
         ),
         Separation(
             traffic="training", kept_apart="partly",
-            how="other security group, subnet and nodes, so no training pod reaches these NICs; EFA's switches are AWS's and shared, so congestion there is not excluded",
+            how="other security group, subnet and nodes, so no training pod reaches these NICs; EFA's switches are "
+                "AWS's and shared, so congestion there is not excluded",
         ),
         Separation(
             traffic="model loading", kept_apart="partly",
-            how="weights come over IP on card 0, and before a worker is ready; a worker that loads beside a serving one shares card 0 with it",
+            how="weights come over IP on card 0, and before a worker is ready; a worker that loads beside a serving "
+                "one shares card 0 with it",
         ),
-        Separation(traffic="other tenants", kept_apart="no", how="EFA is a shared fabric; only a placement group or reservation bounds who is near"),
+        Separation(traffic="other tenants", kept_apart="no", how="EFA is a shared fabric; only a placement group or "
+            "reservation bounds who is near"),
     ),
     "roce": (
-        Separation(traffic="storage", kept_apart="yes", how="storage runs over gVNIC; the RDMA NICs stand in a VPC of their own that takes no IP traffic but RoCE"),
-        Separation(traffic="training", kept_apart="yes", how="a RoCE VPC of its own, and whole nodes; reservation blocks bound who shares a switch"),
+        Separation(traffic="storage", kept_apart="yes", how="storage runs over gVNIC; the RDMA NICs stand in a VPC "
+            "of their own that takes no IP traffic but RoCE"),
+        Separation(traffic="training", kept_apart="yes", how="a RoCE VPC of its own, and whole nodes; reservation "
+            "blocks bound who shares a switch"),
         Separation(traffic="model loading", kept_apart="yes", how="weights come over gVNIC"),
-        Separation(traffic="other tenants", kept_apart="partly", how="the provider queues and marks; we cannot set PFC, ECN or DSCP there"),
+        Separation(traffic="other tenants", kept_apart="partly", how="the provider queues and marks; we cannot set "
+            "PFC, ECN or DSCP there"),
     ),
     "tcp": (
         Separation(traffic="storage", kept_apart="no", how="everything shares the node's IP interfaces"),

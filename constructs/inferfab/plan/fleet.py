@@ -133,9 +133,13 @@ def read_plan(text: str | bytes) -> FleetPlan:
         raise UnreadablePlan(f"not JSON: {error}") from error
     version = raw.get("plan_version") if isinstance(raw, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
-        raise UnreadablePlan("not a FleetPlan: there is no `plan_version`; `inferfab plan ENV --format json` writes one")
+        raise UnreadablePlan(
+            "not a FleetPlan: there is no `plan_version`; `inferfab plan ENV --format json` writes one"
+        )
     if version > PLAN_VERSION:
-        raise UnreadablePlan(f"plan_version {version} is newer than {PLAN_VERSION}; use the inferfab that wrote it, or a newer one")
+        raise UnreadablePlan(
+            f"plan_version {version} is newer than {PLAN_VERSION}; use the inferfab that wrote it, or a newer one"
+        )
     if version < 1:
         raise UnreadablePlan(f"plan_version {version} never existed")
     try:
@@ -156,9 +160,13 @@ def plan(environment: Environment) -> FleetPlan:
     cells = []
     for name, cell in environment.cells.items():
         where = PoolContext(
-            environment=environment.name, cell_name=name, cell=cell, pair=pair,
-            image_registry=environment.engine.image_registry, overlay=environment.prices.overlay,
-        )  # fmt: skip
+            environment=environment.name,
+            cell_name=name,
+            cell=cell,
+            pair=pair,
+            image_registry=environment.engine.image_registry,
+            overlay=environment.prices.overlay,
+        )
         placed[name] = [
             plan_pool(pool, environment.pools[pool], here, where, tiers[environment.pools[pool].tier], models)
             for pool, here in cell.pools.items()
@@ -170,8 +178,12 @@ def plan(environment: Environment) -> FleetPlan:
     pools = [p.pool for in_cell in placed.values() for p in in_cell]
     return FleetPlan(
         ownership=Ownership(
-            name=environment.name, owner=environment.owner, tags=environment.tags, accounts=environment.accounts,
-            state=environment.state, access=environment.access,
+            name=environment.name,
+            owner=environment.owner,
+            tags=environment.tags,
+            accounts=environment.accounts,
+            state=environment.state,
+            access=environment.access,
         ),
         engine=pair,
         models=tuple(models.values()),
@@ -184,12 +196,13 @@ def plan(environment: Environment) -> FleetPlan:
             by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
             budget=environment.budget,
             not_included=(
-                "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, support",
+                "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, "
+                "support",
                 "reservations are counted at their nodes here; reserved but unplanned instances are billed too",
             ),
         ),
         defaults=defaults_used(environment),
-    )  # fmt: skip
+    )
 
 
 def _sum(parts: list[CostPlan]) -> CostPlan:
@@ -240,12 +253,13 @@ def _availability(
         whole = sum(weight.values())
         cells = tuple(
             CellCapacity(
-                cell=c, region=f"{environment.cells[c].cloud}:{environment.cells[c].region}",
+                cell=c,
+                region=f"{environment.cells[c].cloud}:{environment.cells[c].region}",
                 share=weight[c] / whole if whole else 0.0,
                 roles=tuple(_role_nodes(p, g) for p in pools for g in p.node_groups),
             )
             for c, pools in by_cell.items()
-        )  # fmt: skip
+        )
         utilization = max(p.pool.workload.utilization for pools in by_cell.values() for p in pools)
         target = tiers[tier].availability_target_percent
         found.append(plan_availability(tier, model, cells, utilization=utilization, target_percent=target))
@@ -255,6 +269,8 @@ def _availability(
 def _role_nodes(placed: PlacedPool, group: NodeGroupPlan) -> RoleNodes:
     replicas = next((r.workers.desired for r in placed.pool.roles if r.role == group.role), group.nodes.desired)
     return RoleNodes(
-        replicas=replicas, nodes=group.nodes.desired, gpus_per_node=group.gpus_per_node, nodes_per_worker=group.nodes_per_worker
+        replicas=replicas,
+        nodes=group.nodes.desired,
+        gpus_per_node=group.gpus_per_node,
+        nodes_per_worker=group.nodes_per_worker,
     )
-

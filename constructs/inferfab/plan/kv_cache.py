@@ -1,9 +1,12 @@
 """Bytes of KV cache that a model's shape asks for.
 
 Full attention caches keys and values of every token: ``2 * layers * kv_heads * head_dim`` elements a token.
-Multi-head latent attention caches one compressed vector: ``layers * (kv_lora_rank + rope_head_dim)`` elements
-(DeepSeek-V2, arXiv 2405.04434, section 2.1). Sliding attention caches like full attention, but never more than
-its window.
+Multi-head latent attention caches one compressed vector: ``layers * (kv_lora_rank + rope_head_dim)``
+elements (DeepSeek-V2, arXiv 2405.04434, section 2.1), and so does vLLM 0.31.0 with dense attention, at 8
+bits too (576 bytes a layer for DeepSeek V3). Not covered is sparse attention (DeepSeek V3.2, which the
+catalog lacks): there FlashMLA keeps 656 bytes for 8 bits, and an index beside it
+(vllm/model_executor/layers/attention/mla_attention.py get_kv_cache_spec). Sliding attention caches like
+full attention, but never more than its window.
 """
 
 import math
@@ -31,9 +34,10 @@ def bytes_per_token(shape: ModelShape, precision: KvPrecision) -> float:
 
 def bytes_per_sequence(shape: ModelShape, precision: KvPrecision, tokens: int) -> float:
     """Bytes that a sequence of ``tokens`` holds, over the whole model."""
-    return sum(
-        elements_per_token(group) * _cached_tokens(group, tokens) for group in shape.attention
-    ) * ELEMENT_BYTES[precision]
+    return (
+        sum(elements_per_token(group) * _cached_tokens(group, tokens) for group in shape.attention)
+        * ELEMENT_BYTES[precision]
+    )
 
 
 def bytes_per_sequence_and_gpu(

@@ -98,9 +98,7 @@ def plan_memory(
     total = gpu.memory_bytes if memory_bytes is None else memory_bytes
     weights = weights_bytes_per_gpu(model, parallel)
     draft = math.ceil(model.draft_weights_bytes / parallel.tensor)
-    overhead = stated_overhead_bytes or overhead_bytes(
-        model.shape, batched_tokens=batched_tokens, sequences=sequences
-    )
+    overhead = stated_overhead_bytes or overhead_bytes(model.shape, batched_tokens=batched_tokens, sequences=sequences)
     left = math.floor(total * gpu_memory_utilization) - weights - draft - overhead
     per_sequence = sequence_bytes(model, parallel, model.context_tokens)
     per_rank = max(0, math.floor(left / per_sequence))
@@ -126,11 +124,13 @@ def sequence_bytes(model: ModelPlan, parallel: Parallelism, tokens: int) -> floa
     shapes = [model.shape, *([model.draft_shape] if model.draft_shape else [])]
     return sum(
         bytes_per_sequence_and_gpu(
-            shape, model.kv_precision, tokens,
+            shape,
+            model.kv_precision,
+            tokens,
             tensor_parallel=parallel.tensor,
             # A draft of one layer stands on one stage; splitting it would count it as less than it is.
             pipeline_parallel=parallel.pipeline if shape is model.shape else 1,
-        )  # fmt: skip
+        )
         for shape in shapes
     )
 

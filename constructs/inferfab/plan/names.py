@@ -2,26 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
-
-from pydantic import PositiveInt
-
-from inferfab.record import Record
 
 DIGEST_LENGTH = 6
-
-
-class NameUse(Record):
-    """A name, what it names, and how long it may be."""
-
-    name: str
-    what: str
-    limit: str
-    """Key in the catalog's limits."""
-    length: PositiveInt
-    """What counts against the limit: some limits add up several names."""
-    made_from: tuple[str | int, ...]
-    """The field of the environment file to shorten."""
 
 
 def digest(parts: object) -> str:
@@ -55,8 +37,3 @@ def grove_length(graph: str, component: str, *, multinode: bool) -> int:
     Source: ai-dynamo/dynamo deploy/operator/internal/webhook/validation/dynamographdeployment.go.
     """
     return len(graph) + len(component) + (len(f"{component}-ldr") if multinode else 0)
-
-
-def too_long(uses: Iterable[NameUse], limits: dict[str, int]) -> list[tuple[NameUse, int]]:
-    """Names over their limit, with the limit."""
-    return [(use, limits[use.limit]) for use in uses if use.length > limits[use.limit]]

@@ -65,4 +65,3 @@ def plan_network(cell: Cell, rdma_nics: int) -> NetworkPlan:
 def rdma_cidr(cell: Cell) -> str | None:
     """The RDMA range that the environment names; None for the default."""
     return cell.fabric.rdma_cidr if cell.fabric and cell.fabric.kind == "roce" else None
-

@@ -8,7 +8,7 @@ Sleep: every GPU of a node may hold any of the models, one awake, the others in 
 most instances are served by taking the smallest models first once each model has what was asked.
 """
 
-from functools import lru_cache
+from functools import cache
 
 from pydantic import NonNegativeInt, PositiveInt
 
@@ -131,20 +131,21 @@ def _best_cuts(profiles: tuple[MigProfile, ...], gpu_count: int, demand: dict[st
     counts = {key: tuple(key.count(name) for name in names) for key in ways}
     # A cut that another one contains is never better.
     keep = [
-        key for key, count in counts.items()
-        if not any(other != count and all(a <= b for a, b in zip(count, other, strict=True)) for other in counts.values())
-    ]  # fmt: skip
+        key
+        for key, count in counts.items()
+        if not any(o != count and all(a <= b for a, b in zip(count, o, strict=True)) for o in counts.values())
+    ]
     keep.sort()
     start = tuple(demand[name] for name in names)
     states = 1
-    for open_ in start:
-        states *= min(open_, gpu_count * 7) + 1
+    for asked in start:
+        states *= min(asked, gpu_count * 7) + 1
     if states * max(1, min(gpu_count, sum(start) + 1)) > MOST_STATES:
         raise TooLarge(f"{states} open demands on {gpu_count} GPUs")
     most = max(sum(counts[key]) for key in keep)
     fullest = max(keep, key=lambda key: (sum(counts[key]), key))
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(gpus_left: int, open_: tuple[int, ...]) -> tuple[int, int, tuple[str, ...] | None]:
         """(asked instances served, further instances, first cut) for the GPUs left."""
         if gpus_left == 0:
@@ -192,9 +193,14 @@ def _assign(
 
 
 def pack_sleep(
-    *, nodes: int, gpus_per_node: int, gpu_bytes: int, host_bytes_per_node: int, asked: tuple[Asked, ...],
+    *,
+    nodes: int,
+    gpus_per_node: int,
+    gpu_bytes: int,
+    host_bytes_per_node: int,
+    asked: tuple[Asked, ...],
     weights: dict[str, int],
-) -> PackingPlan:  # fmt: skip
+) -> PackingPlan:
     """Serve the most (model, GPU) pairs on whole GPUs with vLLM sleep mode.
 
     :param gpu_bytes: what vLLM may use on one GPU.
@@ -251,4 +257,3 @@ def _resident_sets(
         while place(each.model):
             pass
     return sets, short
-

@@ -82,7 +82,9 @@ def plan_performance(
     return PerformancePlan(
         prefill_tokens_per_second=prefill,
         # One data-parallel rank reads a prompt, and its pipeline stages do so one after another.
-        prefill_ms=Range.exact(prompt_tokens * 1000.0 * parallel.data * parallel.pipeline).over(prefill) if prefill else None,
+        prefill_ms=Range.exact(prompt_tokens * 1000.0 * parallel.data * parallel.pipeline).over(prefill)
+        if prefill
+        else None,
         decode_batch=batch,
         decode_step_ms=step,
         decode_tokens_per_second=decode,
@@ -103,9 +105,14 @@ def _prefill_rate(model: ModelPlan, gpu: Gpu, parallel: Parallelism, prompt_toke
 
 
 def _decode(
-    model: ModelPlan, gpu: Gpu, parallel: Parallelism, memory: MemoryPlan,
-    mean_tokens: int, max_sequences: int, itl_at_most_ms: float | None,
-) -> tuple[int, Range | None]:  # fmt: skip
+    model: ModelPlan,
+    gpu: Gpu,
+    parallel: Parallelism,
+    memory: MemoryPlan,
+    mean_tokens: int,
+    max_sequences: int,
+    itl_at_most_ms: float | None,
+) -> tuple[int, Range | None]:
     """Batch over all data-parallel ranks, and the time in which each of its sequences gets a token.
 
     Pipeline stages work on as many parts of a rank's batch at once; a token takes the steps of all stages.
@@ -132,9 +139,14 @@ def _decode(
 
 
 def _requests(
-    prefill: Range | None, decode: Range | None, prompt_tokens: int, output_tokens: int,
-    *, reads_prompts: bool, writes_answers: bool,
-) -> Range:  # fmt: skip
+    prefill: Range | None,
+    decode: Range | None,
+    prompt_tokens: int,
+    output_tokens: int,
+    *,
+    reads_prompts: bool,
+    writes_answers: bool,
+) -> Range:
     """Requests a second; a worker that does both spends time on both."""
     seconds = Range.exact(0.0)
     if reads_prompts:

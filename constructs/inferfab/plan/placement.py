@@ -85,5 +85,7 @@ def _usd_per_gpu(cloud: Cloud, region: str, machine: InstanceType) -> float:
     local = table.get((cloud, region, machine.name, "on_demand"))
     if local:
         return local.usd_per_hour_high / machine.gpu_count
-    others = [p.usd_per_hour_low for key, p in table.items() if key[0] == cloud and key[2:] == (machine.name, "on_demand")]
+    others = [
+        p.usd_per_hour_low for key, p in table.items() if key[0] == cloud and key[2:] == (machine.name, "on_demand")
+    ]
     return min(others, default=math.inf) / machine.gpu_count

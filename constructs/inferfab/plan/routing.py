@@ -86,18 +86,24 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
                 hostname=f"{tier}.{asked.domain}" if asked else None,
                 cells=tuple(
                     CellRecord(
-                        cell=c, region=_region(environment, c), health=_HEALTH,
+                        cell=c,
+                        region=_region(environment, c),
+                        health=_HEALTH,
                         share=shares[c] / whole if whole else 1 / len(cells),
                     )
                     for c in cells
                 ),
                 spill=spill,
                 when_all_unhealthy=_ALL_DOWN if asked else "no routing: each cell answers under its own name only",
-            )  # fmt: skip
+            )
         )
-    users = (asked.users_near if asked else ()) or tuple(dict.fromkeys(_region(environment, c) for c in environment.cells))
+    users = (asked.users_near if asked else ()) or tuple(
+        dict.fromkeys(_region(environment, c) for c in environment.cells)
+    )
     trips = tuple(
-        RoundTripPlan(users_near=u, cell=c, rtt_ms=round_trip_ms(u, _region(environment, c))) for u in users for c in environment.cells
+        RoundTripPlan(users_near=u, cell=c, rtt_ms=round_trip_ms(u, _region(environment, c)))
+        for u in users
+        for c in environment.cells
     )
     return RoutingPlan(
         domain=asked.domain if asked else None,

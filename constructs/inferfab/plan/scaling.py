@@ -23,7 +23,9 @@ class ScalingPlan(Record):
     """GPUs that the node groups bring at their maximum; never less than the budget."""
 
 
-def plan_scaling(workers: dict[str, Bounds], gpus_per_worker: dict[str, int], groups: tuple[NodeGroupPlan, ...]) -> ScalingPlan:
+def plan_scaling(
+    workers: dict[str, Bounds], gpus_per_worker: dict[str, int], groups: tuple[NodeGroupPlan, ...]
+) -> ScalingPlan:
     scales = any(b.min != b.max for b in workers.values())
     return ScalingPlan(
         replicas_owner="dynamo-planner" if scales else "terraform",

@@ -36,8 +36,8 @@ class ModelPlan(Record):
     draft_weights_bytes: NonNegativeInt
     draft_shape: ModelShape | None
     """Shape of the KV cache that drafting adds; None if it adds none."""
-    cpu_tier_bytes: NonNegativeInt
-    nvme_tier_bytes: NonNegativeInt
+    cpu_tier_bytes_per_gpu: NonNegativeInt
+    nvme_tier_bytes_per_gpu: NonNegativeInt
     gated: bool
     token_secret: str | None
     licence: str
@@ -79,8 +79,8 @@ def plan_model(name: str, asked: ServedModel) -> ModelPlan:
         speculative=asked.speculative,
         draft_weights_bytes=draft_bytes,
         draft_shape=draft_shape,
-        cpu_tier_bytes=round(offload.cpu_gib * GIB) if offload else 0,
-        nvme_tier_bytes=round((offload.nvme_gib or 0) * GIB) if offload else 0,
+        cpu_tier_bytes_per_gpu=round(offload.cpu_gib_per_gpu * GIB) if offload else 0,
+        nvme_tier_bytes_per_gpu=round((offload.nvme_gib_per_gpu or 0) * GIB) if offload else 0,
         gated=asked.gated if asked.gated is not None else bool(checkpoint and checkpoint.gated),
         token_secret=asked.token_secret,
         licence=entry.licence if entry else "not stated",
@@ -102,9 +102,7 @@ def _weights(
     return computed_weights_bytes(shape, quantization), "parameters"
 
 
-def _draft(
-    speculative: Speculative | None, shape: ModelShape, entry: Model | None
-) -> tuple[int, ModelShape | None]:
+def _draft(speculative: Speculative | None, shape: ModelShape, entry: Model | None) -> tuple[int, ModelShape | None]:
     """Weights and KV shape that drafting adds. N-gram and suffix methods add neither; MTP modules are part of
     the checkpoint and add one layer of cache; so does an EAGLE head, whose weights the environment states."""
     if speculative is None or speculative.method in ("ngram", "suffix"):

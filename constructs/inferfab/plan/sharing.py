@@ -8,7 +8,7 @@ from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gpus import MigProfile, gpus
 from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
-from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, plan_engine
+from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
 from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory, sequence_bytes
 from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
 from inferfab.plan.served import ModelPlan
@@ -50,9 +50,13 @@ class SharedPlan(Record):
 
 
 def plan_shared(
-    pool: SharedPool, machine: InstanceType, nodes: int, models: list[ModelPlan], pair: EnginePair,
+    pool: SharedPool,
+    machine: InstanceType,
+    nodes: int,
+    models: list[ModelPlan],
+    pair: EnginePair,
     image_registry: str | None,
-) -> SharedPlan:  # fmt: skip
+) -> SharedPlan:
     """Pack ``models`` onto ``nodes`` nodes."""
     gpu = gpus()[machine.gpu]
     wanted = {m.model: m.instances for m in pool.models}
@@ -67,10 +71,13 @@ def plan_shared(
             unplanned = str(error)
     else:
         packing = pack_sleep(
-            nodes=nodes, gpus_per_node=machine.gpu_count, gpu_bytes=gpu.memory_bytes,
+            nodes=nodes,
+            gpus_per_node=machine.gpu_count,
+            gpu_bytes=gpu.memory_bytes,
             host_bytes_per_node=math.floor((machine.memory_mib or 0) * 1024**2 * HOST_SHARE_FOR_SLEEPING),
-            asked=asked, weights={m.name: m.weights_bytes for m in models},
-        )  # fmt: skip
+            asked=asked,
+            weights={m.name: m.weights_bytes for m in models},
+        )
     awake = packing.total if pool.sharing == "mig" else sum(1 for lane in packing.gpus if lane)
     return SharedPlan(
         mode=pool.sharing,
@@ -94,19 +101,32 @@ def _instance(
     gpu = gpus()[machine.gpu]
     profile: MigProfile | None = smallest_profile(gpu, needed) if pool.sharing == "mig" else None
     workers = Workers(
-        replicas=Replicas(desired=1), gpu_memory_utilization=pool.gpu_memory_utilization,
-        max_sequences=pool.max_sequences, max_batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
+        replicas=Replicas(desired=1),
+        gpu_memory_utilization=pool.gpu_memory_utilization,
+        max_sequences=pool.max_sequences,
+        max_batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
         flags={"--enable-sleep-mode": True} if pool.sharing == "sleep" else {},
-    )  # fmt: skip
+    )
     memory = plan_memory(
-        model, gpu, Parallelism(), gpu_memory_utilization=pool.gpu_memory_utilization,
-        batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences,
+        model,
+        gpu,
+        Parallelism(),
+        gpu_memory_utilization=pool.gpu_memory_utilization,
+        batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
+        sequences=pool.max_sequences,
         memory_bytes=profile.memory_mib * 1024**2 if profile else None,
-    )  # fmt: skip
-    block = pool.block_tokens or pair.default_block_tokens
+    )
+    block = pool.block_tokens or default_block_tokens(pair, model.shape)
     engine = plan_engine(
-        pair, model, "shared", workers, memory, tcp_transport(), block_tokens=block,
-        mean_sequence_tokens=model.context_tokens, image_registry=image_registry
+        pair,
+        model,
+        "shared",
+        workers,
+        memory,
+        tcp_transport(),
+        block_tokens=block,
+        mean_sequence_tokens=model.context_tokens,
+        image_registry=image_registry,
     )
     return SharedInstancePlan(
         model=model.name,

@@ -44,7 +44,11 @@ def _env(**values: str) -> tuple[EnvValue, ...]:
 
 
 _SIDE_CHANNEL = EnvValue(name="VLLM_NIXL_SIDE_CHANNEL_HOST", field_ref="status.podIP")
-"""The default is localhost, and a fixed address breaks workers of several nodes (dynamo#2706)."""
+"""The default is localhost, and a fixed address breaks workers of several nodes (dynamo#2706).
+
+dynamo.vllm would find an address itself, but not for NIXL inside a MultiConnector (dynamo/vllm/args.py
+``_uses_nixl_connector``).
+"""
 
 
 def efa_transport(efa_interfaces: int, *, dranet: bool, image_suffix: str) -> Transport:
@@ -74,21 +78,30 @@ def efa_transport(efa_interfaces: int, *, dranet: bool, image_suffix: str) -> Tr
 def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | None) -> Transport:
     """RoCE v2: NIXL over UCX. No GID index is set: inside a pod it differs from the host's, UCX picks it.
 
-    :param traffic_class: ToS byte of the marking plan; None where the fabric's owner does the marking.
-    :param nic_resource: extended resource that carries the NICs; None where the pod asks for networks instead.
+    NIXL reads UCX's configuration from the environment and sets what it needs unless the variable is there:
+    ``UCX_RNDV_THRESH=inf``, ``UCX_MAX_RMA_RAILS=2`` (ai-dynamo/nixl src/plugins/ucx/ucx_utils.cpp
+    nixlUcxContext and config.cpp config::modify, read near 1.4.1; its wheel's plugin has the same strings).
+    So ``UCX_RNDV_THRESH=0`` and ``UCX_RNDV_SCHEME`` of older Dynamo guides are left out, they would undo
+    that; and their ``UCX_IB_REG_METHODS``, because no library of that wheel (UCX 1.22) knows it.
+
+    :param traffic_class: ToS byte of the marking plan; None where the fabric's owner does the marking. None
+        is not unmarked: UCX then takes the port's own RoCE traffic class, or else 106 (DSCP 26, ECN-capable),
+        and NCCL takes 0 (libuct_ib of the wheel, "TRAFFIC_CLASS"; NVIDIA/nccl net_ib.cc
+        ``NCCL_PARAM(IbTc)``, read in copies of several releases, unproven for the image's).
+    :param nic_resource: extended resource that carries the NICs; None where the pod asks for networks.
     """
-    marking = {} if traffic_class is None else {"UCX_IB_TRAFFIC_CLASS": str(traffic_class), "NCCL_IB_TC": str(traffic_class)}
+    marking = {}
+    if traffic_class is not None:
+        marking = {"UCX_IB_TRAFFIC_CLASS": str(traffic_class), "NCCL_IB_TC": str(traffic_class)}
     return Transport(
         kind="roce",
         nixl_backend="UCX",
         env=(
             _SIDE_CHANNEL,
             *_env(
+                # Without tcp: a broken fabric then fails instead of serving at a hundredth of the speed.
                 UCX_TLS="rc_x,rc,dc_x,dc,cuda_copy,cuda_ipc",
                 UCX_IB_ADDR_TYPE="eth",
-                UCX_RNDV_SCHEME="get_zcopy",
-                UCX_RNDV_THRESH="0",
-                UCX_IB_REG_METHODS="odp,rcache",
                 **marking,
             ),
         ),
@@ -103,6 +116,12 @@ def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | 
 def tcp_transport() -> Transport:
     """No RDMA: NIXL over UCX and TCP, only where it was asked for or nothing is moved."""
     return Transport(
-        kind="tcp", nixl_backend="UCX", env=(_SIDE_CHANNEL, *_env(UCX_TLS="tcp,cuda_copy,cuda_ipc")),
-        resources={}, hugepages_2mi_mib=0, privileged=False, capabilities=(), image_suffix="",
-    )  # fmt: skip
+        kind="tcp",
+        nixl_backend="UCX",
+        env=(_SIDE_CHANNEL, *_env(UCX_TLS="tcp,cuda_copy,cuda_ipc")),
+        resources={},
+        hugepages_2mi_mib=0,
+        privileged=False,
+        capabilities=(),
+        image_suffix="",
+    )

@@ -1,0 +1,154 @@
+"""KV transfer against the fabric, and what else runs there."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.instances import instances
+from inferfab.checks.facts import Facts
+from inferfab.checks.memory import once
+from inferfab.checks.registry import Problem, rule
+from inferfab.findings import YamlPath
+from inferfab.plan.fabric import TCP_GBPS
+from inferfab.plan.pools import PoolPlan
+
+_DYNAMO = "NVIDIA Dynamo: disaggregated communication guide, EKS EFA guide"
+
+
+def moving(facts: Facts) -> Iterator[PoolPlan]:
+    """One placement of each disaggregated pool and fabric."""
+    seen: set[tuple[str, str]] = set()
+    for pool in facts.fleet.pools:
+        if pool.kv_transfer is None:
+            continue
+        key = (pool.name, pool.roles[0].fabric.kind)
+        if key not in seen:
+            seen.add(key)
+            yield pool
+
+
+@rule(
+    "IF-FAB-002",
+    "KV cache that does not arrive in time",
+    joins=("fabric", "engine", "promise"),
+    why="the first token waits for the prompt's KV cache to arrive at the decode worker.",
+    do="give workers more NICs (larger tensor_parallel), halve the KV cache with fp8, promise more time, or use "
+    "shorter prompts.",
+    source="bytes = KV bytes a token x prompt tokens; efficiency: Mooncake, 190 GB/s of 8 x 400 Gbit/s",
+)
+def transfer_keeps_budget(facts: Facts) -> Iterator[Problem]:
+    for pool in moving(facts):
+        t = pool.kv_transfer
+        assert t is not None
+        if t.keeps_budget or t.needed_gbps is None or pool.roles[0].fabric.kind == "tcp":
+            continue
+        yield Problem(
+            ("pools", pool.name, "kv_transfer_share_of_ttft"),
+            f"{t.bytes_per_request / 1e6:,.0f} MB for {t.prompt_tokens:,} tokens in {t.budget_ms:,.0f} ms ask for "
+            f"{t.needed_gbps:,.0f} Gbit/s; "
+            f"a pair has {t.available_gbps:,.0f} ({t.efficiency:.0%} of {t.line_gbps:,.0f}) and takes "
+            f"{t.transfer_ms or 0:,.0f} ms",
+            "raise `tensor_parallel` of the smaller role, use `kv_cache_dtype: fp8`, or give the transfer a larger "
+            "share",
+        )
+
+
+@rule(
+    "IF-FAB-003",
+    "disaggregation without RDMA",
+    joins=("cloud", "fabric", "engine", "promise"),
+    why="every prompt's KV cache crosses TCP: measured 98 s to the first token where RDMA takes 0.2 to 0.5 s.",
+    do="use a machine with RDMA, or an aggregated pool.",
+    source=_DYNAMO,
+)
+def disaggregation_has_rdma(facts: Facts) -> Iterator[Problem]:
+    for pool in moving(facts):
+        t = pool.kv_transfer
+        if t is None or pool.roles[0].fabric.kind != "tcp":
+            continue
+        asked = facts.asked(pool.name).fabric == "tcp"
+        cell = facts.environment.cells[pool.cell]
+        by_cell = cell.fabric is not None and cell.fabric.kind == "tcp"
+        price = (
+            f"one prompt's {t.bytes_per_request / 1e6:,.0f} MB take {t.transfer_ms or 0:,.0f} ms at the "
+            f"{TCP_GBPS:g} Gbit/s of TCP"
+        )
+        path: YamlPath = (
+            ("pools", pool.name, "fabric")
+            if asked
+            else ("cells", pool.cell, "fabric")
+            if by_cell
+            else ("pools", pool.name, "topology")
+        )
+        if asked or by_cell:
+            broken = not t.keeps_budget
+            promise = f"; the promise leaves {t.budget_ms:,.0f} ms" if t.budget_ms is not None else ""
+            yield Problem(
+                path,
+                f"TCP was asked for: {price}{promise}",
+                "remove `fabric: tcp`",
+                severity="error" if broken else "warning",
+            )
+        else:
+            group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
+            able = [i.name for i in instances(group.cloud).values() if i.gpu == group.gpu and i.rdma_gbps > 0]
+            yield Problem(
+                path,
+                f"{group.instance} has no RDMA: {price}",
+                f"use {' or '.join(able[:3])}, or `topology: aggregated`"
+                if able
+                else "use `topology: aggregated`, or another GPU",
+            )
+
+
+@rule(
+    "IF-FAB-004",
+    "more workers on a node than RDMA interfaces",
+    joins=("cloud", "fabric", "pod"),
+    why="a pod takes interfaces whole; the workers without one stay pending.",
+    do="use larger workers, or a machine with more interfaces.",
+    source="EFA device plugin and DRANET: devices are not shared",
+)
+def interfaces_go_round(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        fabric = at.role.fabric
+        if fabric.kind == "tcp" or at.pool.kv_transfer is None:
+            continue
+        if not fabric.rdma_interfaces_per_node:
+            yield Problem(
+                at.path(),
+                f"{at.group.instance}: {fabric.note}",
+                "use a machine whose interfaces are known",
+                of_key=True,
+            )
+        elif fabric.rdma_interfaces_per_worker * at.group.workers_per_node > fabric.rdma_interfaces_per_node:
+            yield Problem(
+                at.path("tensor_parallel"),
+                f"{at.group.workers_per_node} workers on one {at.group.instance} share "
+                f"{fabric.rdma_interfaces_per_node} RDMA interface(s)",
+                f"use at least {-(-at.group.gpus_per_node // fabric.rdma_interfaces_per_node)} GPUs a worker",
+                value=str(at.role.parallelism.tensor),
+            )
+
+
+@rule(
+    "IF-FAB-005",
+    "a burst of other traffic breaks the jitter budget",
+    severity="info",
+    joins=("fabric", "promise"),
+    why="a transfer ends with its slowest card; one burst on one card delays the whole of it beyond the 10 ms that "
+    "are budgeted.",
+    do="keep large reads off serving nodes: pre-fetch weights, read documents elsewhere.",
+    source="arithmetic of the plan; fabric separation in the plan",
+)
+def bursts_bounded(facts: Facts) -> Iterator[Problem]:
+    for pool in moving(facts):
+        t = pool.kv_transfer
+        if t is None or pool.roles[0].fabric.kind == "tcp" or not t.burst_can_reach_fabric or t.ttft_promise_ms is None:
+            continue
+        if t.burst_share_of_jitter_budget > 1:
+            yield Problem(
+                ("pools", pool.name),
+                f"a burst of 1 GB on a card that KV transfer uses adds {t.burst_ms:,.0f} ms, "
+                f"{t.burst_share_of_jitter_budget:,.1f} times the jitter budget",
+                "keep storage and weight loading off serving nodes",
+                of_key=True,
+            )

@@ -1,0 +1,292 @@
+"""Does it fit: GPU memory, host memory, local disks."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.gpus import gpus
+from inferfab.catalog.instances import InstanceType, instances
+from inferfab.checks.facts import Facts, Placed
+from inferfab.checks.registry import Problem, rule
+from inferfab.environment.pools import SharedPool
+from inferfab.plan.quantities import GB, GIB
+
+_VLLM = "vLLM: KV cache is what gpu-memory-utilization leaves after weights and a profiling run (vllm#2418)"
+SYSTEM_MEMORY_SHARE = 0.06
+"""Of a node's memory, kept by kubelet, system and daemons."""
+FP4_GPUS = "blackwell"
+
+
+def gb(value: float) -> str:
+    return f"{value / GB:,.1f} GB"
+
+
+def once(places: Iterator[Placed]) -> Iterator[Placed]:
+    """One placement for each pool, role and machine: the same workers in ten cells are one mistake."""
+    seen: set[tuple[str, str, str]] = set()
+    for at in places:
+        key = (at.pool.name, at.role.role, at.group.instance)
+        if key not in seen:
+            seen.add(key)
+            yield at
+
+
+def machine(at: Placed) -> InstanceType:
+    return instances(at.cell.cloud)[at.group.instance]
+
+
+@rule(
+    "IF-MEM-001",
+    "the weights do not fit",
+    joins=("cloud", "pod", "engine"),
+    why="the worker stops while loading, after the GPU has been paid for.",
+    do="split over more GPUs, use a smaller precision or a larger GPU.",
+    source=_VLLM,
+)
+def weights_fit(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        m = at.role.memory
+        if m.kv_capacity_bytes_per_gpu > 0:
+            continue
+        usable = m.gpu_memory_bytes * m.gpu_memory_utilization
+        needed = m.weights_bytes_per_gpu + m.draft_bytes_per_gpu + m.overhead_bytes_per_gpu
+        ways = needed / usable * at.role.parallelism.tensor
+        enough = next((n for n in (1, 2, 4, 8, 16) if n >= ways and n > at.role.parallelism.tensor), None)
+        yield Problem(
+            at.path("tensor_parallel"),
+            f"{at.model.title} ({at.model.quantization}) needs {gb(needed)} a GPU before any KV cache, "
+            f"{at.group.gpu} has {gb(usable)} to give ({m.gpu_memory_utilization:.0%} of {gb(m.gpu_memory_bytes)})",
+            f"use `tensor_parallel: {enough}`"
+            if enough
+            else "use a larger GPU, a smaller precision, or pipeline_parallel",
+            value=str(at.role.parallelism.tensor),
+        )
+
+
+@rule(
+    "IF-MEM-002",
+    "the promised context does not fit",
+    joins=("cloud", "engine", "promise"),
+    why="vLLM refuses to start when max-model-len is larger than its KV cache.",
+    do="promise a shorter context, split over more GPUs, or use an fp8 KV cache.",
+    source=_VLLM,
+)
+def context_fits(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        m = at.role.memory
+        if m.kv_capacity_bytes_per_gpu > 0 and not m.fits:
+            holds = m.kv_capacity_tokens // at.role.parallelism.data
+            yield Problem(
+                ("models", at.model.name, "context_tokens"),
+                f"one sequence of {m.context_tokens:,} tokens needs {gb(m.kv_bytes_per_sequence_per_gpu)} of KV "
+                "cache a GPU; "
+                f"{at.where} has {gb(m.kv_capacity_bytes_per_gpu)}, enough for {holds:,} tokens",
+                f"promise at most {holds:,} tokens, raise `{at.pool.name}`'s tensor_parallel, or set "
+                "`kv_cache_dtype: fp8`",
+            )
+
+
+@rule(
+    "IF-MEM-003",
+    "a context longer than the model's",
+    joins=("engine", "promise"),
+    why="beyond the length it was trained for, a model answers nonsense, and vLLM refuses to start.",
+    do="promise at most the model's own length.",
+    source="max_position_embeddings in the model's config.json",
+)
+def context_within_model(facts: Facts) -> Iterator[Problem]:
+    for model in facts.fleet.models:
+        if model.context_tokens > model.shape.max_context_tokens:
+            yield Problem(
+                ("models", model.name, "context_tokens"),
+                f"{model.title} was made for {model.shape.max_context_tokens:,} tokens, {model.context_tokens:,} "
+                "are promised",
+                f"write {model.shape.max_context_tokens}",
+            )
+
+
+@rule(
+    "IF-MEM-004",
+    "a precision that the GPU cannot compute in",
+    joins=("cloud", "engine"),
+    why="the engine stops at start, or unpacks weights to 16 bits and runs slower than planned.",
+    do="use a checkpoint in a precision of the GPU, or another GPU.",
+    source="vLLM supported hardware for quantized kernels; GPU architectures in the catalog",
+)
+def precision_supported(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        gpu = gpus()[at.group.gpu]
+        path = ("models", at.model.name, "quantization")
+        if "bf16" not in gpu.dense_tflops:
+            yield Problem(
+                at.path(),
+                f"{gpu.title} ({at.where}) does not compute in bf16, which every model of the catalog uses",
+                "use a GPU of the Ampere generation or newer",
+                of_key=True,
+            )
+        elif at.model.quantization == "fp8" and "fp8" not in gpu.dense_tflops:
+            yield Problem(
+                path,
+                f"{gpu.title} ({at.where}) has no fp8 arithmetic; vLLM runs fp8 weights there in 16 bits",
+                "expect 16-bit prefill speed, or use another GPU",
+                severity="warning",
+            )
+        elif at.model.quantization == "nvfp4" and gpu.architecture != FP4_GPUS:
+            yield Problem(
+                path,
+                f"{gpu.title} ({at.where}) has no fp4 arithmetic; vLLM runs nvfp4 weights there in 16 bits",
+                "expect 16-bit prefill speed, or use an fp8 checkpoint",
+                severity="warning",
+            )
+        kv = ("models", at.model.name, "kv_cache_dtype")
+        latent = any(group.kind == "mla" for group in at.model.shape.attention)
+        if at.model.kv_precision == "nvfp4" and latent:
+            yield Problem(
+                kv,
+                f"{at.model.title} has latent attention, for which vLLM has no dense NVFP4 cache",
+                "write `kv_cache_dtype: fp8`",
+            )
+        elif at.model.kv_precision == "nvfp4" and gpu.architecture != FP4_GPUS:
+            yield Problem(
+                kv,
+                f"an nvfp4 KV cache needs a Blackwell GPU, {at.where} runs on {gpu.title}",
+                "write `kv_cache_dtype: fp8`",
+            )
+        elif at.model.kv_precision == "fp8" and gpu.architecture in ("turing", "ampere"):
+            yield Problem(
+                kv,
+                f"an fp8 KV cache needs an Ada, Hopper or Blackwell GPU, {at.where} runs on {gpu.title}",
+                "write `kv_cache_dtype: bf16`",
+            )
+
+
+@rule(
+    "IF-MEM-005",
+    "the node's memory does not hold its pods",
+    joins=("cloud", "pod"),
+    why="/dev/shm is tmpfs and counts against the memory limit, like the CPU KV tier: the pods stay pending or are "
+    "killed (kubernetes#128339).",
+    do="make the CPU tier smaller, or use a machine with more memory.",
+    source="Kubernetes: emptyDir with medium Memory; Dynamo sharedMemorySize",
+)
+def host_memory_holds(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        node = machine(at)
+        if node.memory_mib is None:
+            continue
+        per_node = max(1, at.group.workers_per_node)
+        # A worker that spans nodes has one pod on each.
+        pods = (
+            at.role.engine.memory_limit_bytes / at.group.nodes_per_worker * per_node
+            + at.group.hugepages_2mi_mib * 1024**2
+        )
+        usable = node.memory_mib * 1024**2 * (1 - SYSTEM_MEMORY_SHARE)
+        if pods > usable:
+            engine = at.role.engine
+            tier = engine.cpu_tier_bytes
+            process = engine.memory_limit_bytes - engine.shm_bytes
+            path = ("models", at.model.name, "offload", "cpu_gib_per_gpu") if tier else at.path("tensor_parallel")
+            over = (pods - usable) / GIB
+            gpus_on_node = per_node * at.role.parallelism.gpus / at.group.nodes_per_worker
+            yield Problem(
+                path,
+                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node "
+                f"({(engine.shm_bytes - tier) / GIB:,.0f} GiB shared memory, "
+                f"{tier / GIB:,.0f} GiB CPU tier in it, and {process / GIB:,.0f} GiB for processes each), "
+                f"{node.name} has {usable / GIB:,.0f} GiB to give",
+                f"take {over / gpus_on_node:,.0f} GiB a GPU off the CPU tier"
+                if tier
+                else "use a machine with more memory a GPU",
+                severity="error" if tier else "warning",
+            )
+
+
+@rule(
+    "IF-MEM-006",
+    "tiers of KV cache that shrink",
+    severity="warning",
+    joins=("pod", "engine"),
+    why="a lower tier that is smaller than the one above it only holds copies, and pays their transfer for nothing.",
+    do="size tiers GPU ≤ CPU ≤ disk, or leave the tier out.",
+    source="Dynamo KV block manager documentation; dynamo#6101, #6506",
+)
+def tiers_grow(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        cpu, gpu_cache = at.model.cpu_tier_bytes_per_gpu, at.role.memory.kv_capacity_bytes_per_gpu
+        if cpu and cpu < gpu_cache:
+            yield Problem(
+                ("models", at.model.name, "offload", "cpu_gib_per_gpu"),
+                f"the CPU tier of {cpu / GIB:,.0f} GiB a GPU is smaller than the GPU's own KV cache of "
+                f"{gpu_cache / GIB:,.0f} GiB ({at.where})",
+                f"write at least {gpu_cache / GIB:,.0f}, or leave `offload` out",
+            )
+        if at.model.nvme_tier_bytes_per_gpu and at.model.nvme_tier_bytes_per_gpu < cpu:
+            yield Problem(
+                ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
+                "the disk tier is smaller than the CPU tier",
+                f"write at least {cpu / GIB:,.0f}",
+            )
+
+
+@rule(
+    "IF-MEM-007",
+    "a disk tier without the disk",
+    joins=("cloud", "pod"),
+    why="the tier would fill the root volume, or a network disk that is slower than computing the cache again.",
+    do="use a machine with local NVMe, or a smaller disk tier.",
+    source="instance tables in the catalog; dynamo#4508",
+)
+def disk_holds(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        node = machine(at)
+        asked = at.model.nvme_tier_bytes_per_gpu * node.gpu_count
+        if asked > node.local_nvme_gb * GB:
+            yield Problem(
+                ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
+                f"{node.name} has {node.local_nvme_gb:,} GB of local NVMe for {node.gpu_count} GPUs, "
+                f"{asked / GB:,.0f} GB are asked for",
+                f"write at most {node.local_nvme_gb * GB / node.gpu_count / GIB:,.0f}"
+                if node.local_nvme_gb
+                else "remove `nvme_gib_per_gpu`",
+            )
+
+
+@rule(
+    "IF-MEM-008",
+    "models that find no place in a shared pool",
+    joins=("cloud", "pod", "engine"),
+    why="their requests would be refused: a model without an instance is not listed.",
+    do="add nodes, ask for fewer instances or sequences, use smaller precisions or a larger GPU.",
+    source="NVIDIA MIG user guide: profile placements",
+)
+def shared_models_placed(facts: Facts) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for pool in facts.fleet.pools:
+        asked = facts.asked(pool.name)
+        if pool.shared is None or not isinstance(asked, SharedPool) or pool.name in seen:
+            continue
+        seen.add(pool.name)
+        group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
+        gpu = gpus()[group.gpu]
+        if asked.sharing == "mig" and not gpu.mig_profiles:
+            yield Problem(
+                ("pools", pool.name, "sharing"),
+                f"{gpu.title} has no MIG profiles in the catalog",
+                "write `sharing: sleep`, or use a GPU with MIG",
+            )
+            continue
+        if pool.shared.unplanned:
+            yield Problem(
+                ("pools", pool.name, "models"),
+                f"too many different instances to pack exactly ({pool.shared.unplanned})",
+                "split the pool into two",
+            )
+            continue
+        positions = {m.model: n for n, m in enumerate(asked.models)}
+        needs = {i.model: i.bytes_needed for i in pool.shared.instances}
+        for model, count in pool.shared.packing.unserved.items():
+            yield Problem(
+                ("pools", pool.name, "models", positions[model]),
+                f"{count} of {asked.models[positions[model]].instances} instances of `{model}` ({gb(needs[model])} "
+                "each) find no place on "
+                f"{group.gpus.desired} x {gpu.title} ({gb(gpu.memory_bytes)})",
+                "add nodes, lower `max_sequences` or the model's context, or use a larger GPU",
+            )

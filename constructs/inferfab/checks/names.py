@@ -1,0 +1,83 @@
+"""Names that clouds and operators would cut or refuse."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.limits import limit
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import Problem, rule
+from inferfab.findings import YamlPath
+from inferfab.plan.names import grove_length
+
+_GENERATION = len("-g00")
+"""Suffix that a node group gets when it is replaced beside the old one."""
+_ROUTER = "frontend"
+
+
+@rule(
+    "IF-NAM-001",
+    "a name over its limit",
+    joins=("environment", "cloud", "cluster"),
+    why="the cloud refuses it, or an operator makes a name that Kubernetes refuses, and pods never appear "
+    "(dynamo#4938).",
+    do="shorten the name in the environment.",
+    source="provider limits in the catalog; Dynamo admission: Grove name budget",
+)
+def names_fit(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        aws = cell.cloud == "aws"
+        yield from _over(
+            cell.cluster,
+            len(cell.cluster),
+            "eks_cluster_name_length" if aws else "gke_cluster_name_length",
+            "cluster",
+            ("cells", cell.name),
+        )
+        for group in cell.node_groups:
+            name = "eks_node_group_name_length" if aws else "gke_node_pool_name_length"
+            yield from _over(
+                group.name,
+                len(group.name) + _GENERATION,
+                name,
+                "node group with generation suffix",
+                ("pools", group.pool),
+            )
+        for pool in cell.pools:
+            for role in (*pool.roles, None):
+                component = role.role if role else _ROUTER
+                multinode = role is not None and cell.node_group(role.node_group).nodes_per_worker > 1
+                length = grove_length(pool.graph, component, multinode=multinode)
+                yield from _over(
+                    f"{pool.graph} + {component}", length, "grove_name_budget", "Grove name", ("pools", pool.name)
+                )
+
+
+def _over(name: str, length: int, which: str, what: str, path: YamlPath) -> Iterator[Problem]:
+    most = limit(which)
+    if length > most:
+        yield Problem(
+            path,
+            f"the {what} `{name}` has {length} characters, {most} are allowed",
+            f"shorten `{path[-1]}` by {length - most}",
+            of_key=True,
+        )
+
+
+@rule(
+    "IF-NAM-002",
+    "one cluster for two cells",
+    joins=("environment", "cluster"),
+    why="a cell is one cluster, so that an upgrade or a fault in one leaves the others alone.",
+    do="give each cell a cluster of its own.",
+    source="the definition of a cell",
+)
+def one_cluster_a_cell(facts: Facts) -> Iterator[Problem]:
+    first: dict[tuple[str, str, str], str] = {}
+    for cell in facts.fleet.cells:
+        key = (cell.cloud, cell.region, cell.cluster)
+        if key in first:
+            yield Problem(
+                ("cells", cell.name, "cluster", "existing"),
+                f"cell `{first[key]}` uses cluster `{cell.cluster}` too",
+                "name another cluster",
+            )
+        first.setdefault(key, cell.name)

@@ -1,0 +1,160 @@
+"""Address ranges and access."""
+
+import ipaddress
+from collections.abc import Iterator
+from itertools import combinations
+
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import Problem, rule
+from inferfab.findings import YamlPath, dotted
+
+WIDEST, NARROWEST = 16, 20
+
+
+def ranges(facts: Facts) -> list[tuple[YamlPath, str]]:
+    """Every address range of the file with its place."""
+    environment = facts.environment
+    found: list[tuple[YamlPath, str]] = []
+    for name, cell in environment.cells.items():
+        found.append((("cells", name, "network", "cidr"), cell.network.cidr))
+        if cell.fabric and cell.fabric.kind == "roce" and cell.fabric.rdma_cidr:
+            found.append((("cells", name, "fabric", "rdma_cidr"), cell.fabric.rdma_cidr))
+    for kind in ("storage", "training"):
+        for position, cidr in enumerate(getattr(environment.kept_apart, kind)):
+            found.append((("kept_apart", kind, position), cidr))
+    access = environment.access
+    field = "runner_cidrs" if access.kind == "private" else "allowed_cidrs"
+    for position, cidr in enumerate(access.runner_cidrs if access.kind == "private" else access.allowed_cidrs):
+        found.append((("access", field, position), cidr))
+    return found
+
+
+def parsed(cidr: str) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(cidr)
+    except ValueError:
+        return None
+
+
+@rule(
+    "IF-NET-001",
+    "not an address range",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="subnets are cut from it.",
+    do="write an IPv4 range whose host bits are zero, like 10.20.0.0/16.",
+    source="RFC 4632",
+)
+def ranges_parse(facts: Facts) -> Iterator[Problem]:
+    for path, cidr in ranges(facts):
+        if parsed(cidr) is None:
+            try:
+                fix = f"did you mean {ipaddress.IPv4Network(cidr, strict=False)}?"
+            except ValueError:
+                fix = "each part lies between 0 and 255, the prefix between 0 and 32"
+            yield Problem(path, f"`{cidr}` is not an IPv4 range", fix)
+
+
+@rule(
+    "IF-NET-002",
+    "a range of the wrong size",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="a VPC takes /16 at most, and below /20 the subnets of a cell do not fit.",
+    do="use /16 to /20.",
+    source="Amazon VPC: VPC CIDR blocks; our subnet plan",
+)
+def ranges_sized(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        network = parsed(cell.network.cidr)
+        if cell.network.kind == "new" and network and not WIDEST <= network.prefixlen <= NARROWEST:
+            yield Problem(
+                ("cells", name, "network", "cidr"),
+                f"/{network.prefixlen} is not between /{WIDEST} and /{NARROWEST}",
+                f"use /{WIDEST}",
+            )
+        rdma = (
+            parsed(cell.fabric.rdma_cidr)
+            if cell.fabric and cell.fabric.kind == "roce" and cell.fabric.rdma_cidr
+            else None
+        )
+        if rdma and rdma.prefixlen > 26:
+            yield Problem(
+                ("cells", name, "fabric", "rdma_cidr"),
+                f"/{rdma.prefixlen} is too small for 8 subnets",
+                "use /24 or wider",
+            )
+
+
+@rule(
+    "IF-NET-003",
+    "overlapping ranges",
+    stage="reference",
+    joins=("environment", "cloud", "fabric"),
+    why="cells are peered and requests spill between them; with overlapping ranges neither can be routed, and "
+    "storage or "
+    "training traffic could not be told from inference traffic.",
+    do="give each a range of its own.",
+    source="Amazon VPC peering: overlapping CIDR blocks",
+)
+def ranges_apart(facts: Facts) -> Iterator[Problem]:
+    known = [(path, network) for path, cidr in ranges(facts) if path[0] != "access" and (network := parsed(cidr))]
+    known.sort(key=lambda item: (int(item[1].network_address), item[1].prefixlen))
+    reported: set[YamlPath] = set()
+    for (path_a, a), (path_b, b) in combinations(known, 2):
+        if int(b.network_address) > int(a.broadcast_address):
+            continue
+        if path_a[0] == path_b[0] == "kept_apart" or path_b in reported:
+            continue
+        if path_a[:2] == path_b[:2] and int(b.network_address) >= int(a.network_address) + a.num_addresses // 2:
+            continue  # a cell's own upper half is where its RDMA subnets belong
+        reported.add(path_b)
+        yield Problem(path_b, f"{b} overlaps {a} of `{dotted(path_a)}`", f"choose a range outside {a}")
+
+
+@rule(
+    "IF-NET-004",
+    "shares of traffic that do not add up",
+    stage="reference",
+    joins=("environment",),
+    why="requests beyond 100 % go nowhere, and below it some cells would be idle without anybody having said so.",
+    do="make the shares add up to 1, or leave some out to share the rest.",
+    source="inferfab's environment format",
+)
+def shares_add_up(facts: Facts) -> Iterator[Problem]:
+    cells = facts.environment.cells
+    if len(cells) != len(facts.loaded.declared["cells"]):
+        return
+    stated = [c.traffic_share for c in cells.values() if c.traffic_share is not None]
+    total = sum(stated)
+    last = next((n for n in reversed(cells) if cells[n].traffic_share is not None), None)
+    if last is None:
+        return
+    path = ("cells", last, "traffic_share")
+    if total > 1 + 1e-9:
+        yield Problem(path, f"the shares add up to {total:g}", f"take {total - 1:g} away", value=f"{total:g}")
+    elif len(stated) == len(cells) and total < 1 - 1e-9:
+        yield Problem(path, f"the shares add up to {total:g}", f"add {1 - total:g}", value=f"{total:g}")
+
+
+@rule(
+    "IF-NET-005",
+    "clusters open to everybody",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
+    why="a Kubernetes endpoint that the whole internet reaches needs only one leaked credential.",
+    do="name the ranges of your runners, or use `kind: private`.",
+    source="EKS best practices: cluster endpoint access",
+)
+def endpoint_not_open(facts: Facts) -> Iterator[Problem]:
+    access = facts.environment.access
+    if access.kind != "public":
+        return
+    for position, cidr in enumerate(access.allowed_cidrs):
+        network = parsed(cidr)
+        if network and network.prefixlen < 8:
+            yield Problem(
+                ("access", "allowed_cidrs", position),
+                f"{cidr} is (nearly) the whole internet",
+                "name the ranges of your runners",
+            )

@@ -1,0 +1,196 @@
+"""What a cloud offers: machines, fabrics, ways to buy capacity."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.gpus import gpus
+from inferfab.catalog.instances import Cloud, InstanceType, instances
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import Problem, rule
+from inferfab.environment.pools import DisaggregatedPool, Pool
+from inferfab.environment.problems import meant
+from inferfab.findings import YamlPath
+from inferfab.plan.placement import choose_instance
+
+OFFERS: dict[Cloud, str] = {
+    "aws": "EFA (libfabric) on P and larger G machines; AWS sells no RoCE. Its secondary RDMA networks are opt-in "
+        "with a commitment and not supported here yet",
+    "gcp": "RoCE on A3 Ultra, A4 and A4X; EFA is an AWS network",
+}  # fmt: skip
+
+
+def placements(facts: Facts) -> Iterator[tuple[str, Cloud, str, str, Pool]]:
+    """(cell, cloud, region, pool name, pool) for every pool that is declared and placed."""
+    for name, cell in facts.environment.cells.items():
+        for pool_name in cell.pools:
+            pool = facts.environment.pools.get(pool_name)
+            if pool is not None:
+                yield name, cell.cloud, cell.region, pool_name, pool
+
+
+def largest_worker(pool: Pool) -> int:
+    """GPUs of the pool's largest worker."""
+    workers = (
+        [pool.prefill, pool.decode]
+        if isinstance(pool, DisaggregatedPool)
+        else [pool.worker]
+        if pool.topology == "aggregated"
+        else []
+    )
+    return max((w.tensor_parallel * w.pipeline_parallel * w.data_parallel for w in workers), default=1)
+
+
+def machine_of(cloud: Cloud, region: str, pool: Pool) -> InstanceType | None:
+    needs_rdma = pool.topology == "disaggregated" and pool.fabric != "tcp"
+    return choose_instance(
+        cloud, region, instance=pool.instance, gpu=pool.gpu, gpus_per_worker=largest_worker(pool), needs_rdma=needs_rdma
+    )
+
+
+@rule(
+    "IF-CLD-001",
+    "a machine type or GPU that the cloud does not have",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="the node group could not be created, or its nodes would hold other GPUs than the model was planned for.",
+    do="name a machine type of the cell's cloud, or a GPU and let the plan pick the machine.",
+    source="instance tables in the catalog",
+)
+def machine_exists(facts: Facts) -> Iterator[Problem]:
+    seen: set[tuple[str, Cloud]] = set()
+    for cell, cloud, region, name, pool in placements(facts):
+        if (name, cloud) in seen or machine_of(cloud, region, pool) is not None:
+            continue
+        seen.add((name, cloud))
+        path: YamlPath = ("pools", name, "instance" if pool.instance else "gpu")
+        if pool.instance is not None:
+            elsewhere = next((c for c in ("aws", "gcp") if pool.instance in instances(c)), None)
+            if elsewhere:
+                what = f"`{pool.instance}` is a machine type of {elsewhere}, and cell `{cell}` is in {cloud}"
+                yield Problem(
+                    path,
+                    what,
+                    f"give `gpu: {instances(elsewhere)[pool.instance].gpu}` so that each cloud's own machine is picked",
+                )
+            else:
+                yield Problem(
+                    path,
+                    f"{cloud} has no GPU machine type `{pool.instance}` in the catalog",
+                    meant(pool.instance, list(instances(cloud))),
+                )
+        elif pool.gpu not in gpus():
+            yield Problem(path, f"there is no GPU `{pool.gpu}` in the catalog", meant(pool.gpu, list(gpus())))
+        else:
+            offered = sorted({i.gpu for i in instances(cloud).values()})
+            if pool.gpu in offered:
+                machines = [i.name for i in instances(cloud).values() if i.gpu == pool.gpu]
+                what = f"no {cloud} machine with {pool.gpu} holds a worker of {largest_worker(pool)} GPUs" + (
+                    " and has RDMA, which disaggregation needs" if pool.topology == "disaggregated" else ""
+                )
+                yield Problem(
+                    path,
+                    f"{what} ({', '.join(machines)})",
+                    "use a smaller worker, another GPU, or `topology: aggregated`",
+                )
+            else:
+                yield Problem(path, f"{cloud} sells no {pool.gpu} (cell `{cell}`)", f"one of: {', '.join(offered)}")
+
+
+@rule(
+    "IF-FAB-001",
+    "a fabric that is not there",
+    stage="reference",
+    joins=("cloud", "fabric"),
+    why="KV transfer would silently run over TCP: about 98 s to the first token instead of 0.2 to 0.5 s.",
+    do="leave `fabric` out to get the cloud's own, or use a machine that has it.",
+    source="AWS EFA and Google RoCE documentation; NVIDIA Dynamo EFA guide",
+)
+def fabric_offered(facts: Facts) -> Iterator[Problem]:
+    wrong = {"aws": "roce", "gcp": "efa"}
+    for name, cell in facts.environment.cells.items():
+        if cell.fabric and cell.fabric.kind == wrong[cell.cloud]:
+            yield Problem(
+                ("cells", name, "fabric", "kind"),
+                f"{cell.cloud} does not offer {cell.fabric.kind}: it has {OFFERS[cell.cloud]}",
+                "leave `fabric` out, or write the cloud's own",
+            )
+    seen: set[tuple[str, str]] = set()
+    for cell_name, cloud, region, name, pool in placements(facts):
+        if pool.fabric in ("auto", "tcp") or (name, cloud) in seen:
+            continue
+        seen.add((name, cloud))
+        machine = machine_of(cloud, region, pool)
+        if pool.fabric == wrong[cloud]:
+            yield Problem(
+                ("pools", name, "fabric"),
+                f"{cloud} does not offer {pool.fabric} (cell `{cell_name}`): it has {OFFERS[cloud]}",
+                "write `fabric: auto`, or leave it out",
+            )
+        elif machine is not None and machine.rdma_gbps == 0:
+            able = [i.name for i in instances(cloud).values() if i.gpu == machine.gpu and i.rdma_gbps > 0]
+            yield Problem(
+                ("pools", name, "fabric"),
+                f"{machine.name} has no {pool.fabric.upper()}",
+                f"use {' or '.join(able[:4])}"
+                if able
+                else "use another machine, or `fabric: tcp` for an aggregated pool",
+            )
+
+
+@rule(
+    "IF-CLD-002",
+    "capacity that the cloud does not sell this way",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="the launch would fail, or instances would start on demand beside a reservation that is paid for.",
+    do="use the cloud's own kind of capacity and its id.",
+    source="EC2 Capacity Blocks and Capacity Reservations; Google reservations",
+)
+def capacity_offered(facts: Facts) -> Iterator[Problem]:
+    for cell_name, cloud, region, name, pool in placements(facts):
+        here = facts.environment.cells[cell_name].pools[name]
+        overridden = here is not None and here.capacity is not None
+        capacity = here.capacity if here is not None and here.capacity is not None else pool.capacity
+        path: YamlPath = ("cells", cell_name, "pools", name, "capacity") if overridden else ("pools", name, "capacity")
+        if capacity.kind == "capacity_block" and cloud != "aws":
+            yield Problem(
+                path, f"Capacity Blocks are AWS's; cell `{cell_name}` is in {cloud}", "use `kind: reservation`"
+            )
+        if capacity.kind == "reservation":
+            if cloud == "aws" and not capacity.id.startswith("cr-"):
+                yield Problem(
+                    (*path, "id"), f"`{capacity.id}` is not an EC2 Capacity Reservation", "write its id, `cr-…`"
+                )
+            if cloud == "aws" and capacity.block is not None:
+                yield Problem((*path, "block"), "reservation blocks are Google's", "remove `block`", of_key=True)
+        machine = machine_of(cloud, region, pool)
+        if machine is not None and machine.capacity_block_only and capacity.kind != "capacity_block":
+            what = f"{machine.name} is sold through Capacity Blocks only, not {capacity.kind.replace('_', ' ')}"
+            yield Problem(path, what, "write `capacity: {kind: capacity_block, …}`")
+
+
+@rule(
+    "IF-CLD-003",
+    "one reservation for two node groups",
+    stage="reference",
+    joins=("environment", "cloud"),
+    severity="warning",
+    why="a reservation lies in one zone and holds a fixed number of instances; two groups would compete for it.",
+    do="name one reservation a pool and cell, or make sure that it holds both at their maximum.",
+    source="EC2 On-Demand Capacity Reservations",
+)
+def reservations_not_shared(facts: Facts) -> Iterator[Problem]:
+    first: dict[str, str] = {}
+    for cell_name, _, _, name, pool in placements(facts):
+        here = facts.environment.cells[cell_name].pools[name]
+        capacity = here.capacity if here is not None and here.capacity is not None else pool.capacity
+        if capacity.kind not in ("reservation", "capacity_block"):
+            continue
+        if capacity.id in first and first[capacity.id] != f"{cell_name}/{name}":
+            yield Problem(
+                ("cells", cell_name, "pools", name),
+                f"`{capacity.id}` also serves {first[capacity.id]}",
+                "name another reservation here",
+                value=capacity.id,
+                of_key=True,
+            )
+        first.setdefault(capacity.id, f"{cell_name}/{name}")

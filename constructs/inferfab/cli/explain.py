@@ -1,0 +1,65 @@
+"""``inferfab explain``"""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class ExplainFormat(StrEnum):
+    text = "text"
+    json = "json"
+
+
+def _complete(incomplete: str) -> list[str]:
+    from inferfab.checks.explain import all_rules
+
+    return [r.id for r in all_rules() if r.id.startswith(incomplete.upper())]
+
+
+def explain_command(
+    rule_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RULE",
+            help="Rule id, `IF-MEM-002`. Without one, all rules are listed.",
+            autocompletion=_complete,
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        ExplainFormat, typer.Option("--format", "-f", help="For people or machines.")
+    ] = ExplainFormat.text,
+) -> None:
+    """Explain a rule: what it means, why it matters, what to do, and the source.
+
+    Examples: `inferfab explain IF-MEM-002`, `inferfab explain`
+    """
+    from inferfab.checks.explain import all_rules, explain
+    from inferfab.cli.output import deliver, rendered
+    from inferfab.environment.problems import meant
+
+    rules = all_rules()
+    if rule_id is not None:
+        one = explain(rule_id)
+        if one is None:
+            raise typer.BadParameter(
+                f"there is no rule {rule_id}; {meant(rule_id.upper(), [r.id for r in rules])}", param_hint="RULE"
+            )
+        rules = (one,)
+    if format is ExplainFormat.json:
+        fields = ("id", "title", "severity", "joins", "why", "do", "source", "stage")
+        deliver(json.dumps([{name: getattr(r, name) for name in fields} for r in rules], indent=1), None)
+    elif rule_id is None:
+        from inferfab.render.text.rules import print_rules
+
+        deliver(rendered(lambda c: print_rules(c, rules)), None)
+    else:
+        from inferfab.render.text.rules import print_rule
+
+        deliver(rendered(lambda c: print_rule(c, rules[0])), None)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("explain")(explain_command)

@@ -1,0 +1,82 @@
+"""``inferfab``: plan, check and compare LLM-inference fleets before a GPU is paid for."""
+
+import contextlib
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from inferfab.cli import catalog, check, diff, explain, init, plan, schema
+
+app = typer.Typer(
+    name="inferfab",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Turn one typed environment file into a checked plan of an LLM-inference fleet.
+
+    ENV is the name of a file in `environments/` (`prod`) or a path (`fleet/prod.yaml`).
+
+    Start with `inferfab init NAME`, then `inferfab check NAME` and `inferfab plan NAME`.
+
+    Exit codes: 0 fine, 1 an error in a file, 2 wrong usage.""",
+)
+
+for module in (init, check, plan, diff, explain, schema, catalog):
+    module.register(app)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from importlib.metadata import version
+
+        typer.echo(f"inferfab {version('inferfab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line. Whatever goes wrong ends in one message, never in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows `?` instead of ending the program.
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        app()
+    except BrokenPipeError:
+        # Somebody piped us into `head`; the rest is not wanted.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except Exception as error:
+        if os.environ.get("INFERFAB_DEBUG"):
+            raise
+        _apologize(error)
+        raise SystemExit(1) from None
+
+
+def _apologize(error: Exception) -> None:
+    from inferfab.catalog.facts import BadFactFile
+    from inferfab.cli.output import Refused
+
+    if isinstance(error, Refused):
+        typer.echo(f"inferfab: {error}", err=True)
+    elif isinstance(error, BadFactFile):
+        typer.echo(f"inferfab: a data file of this installation is broken; reinstall inferfab\n{error}", err=True)
+    else:
+        typer.echo(
+            f"inferfab: this is a fault of inferfab, not of your file: {type(error).__name__}: {error}\n"
+            "Please report it with the file; INFERFAB_DEBUG=1 shows where it happened.",
+            err=True,
+        )

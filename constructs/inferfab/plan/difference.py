@@ -1,0 +1,279 @@
+"""What changes between two fleets: GPUs, nodes, dollars, flags, promises."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from inferfab.plan.cost import CostPlan
+from inferfab.plan.fleet import FleetPlan
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.quantities import Bounds, Range
+from inferfab.record import Record
+
+Section = Literal["environment", "models", "promises", "cells", "nodes", "fabric", "flags", "routing", "prices"]
+
+
+class Amount(Record):
+    """A number of GPUs or nodes before and after."""
+
+    before: Bounds
+    after: Bounds
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+class Dollars(Record):
+    """Dollars a month before and after, at one size."""
+
+    before: Range
+    after: Range
+
+
+class Change(Record):
+    """One decided value that differs. ``before`` is None for what is new, ``after`` for what is gone."""
+
+    section: Section
+    subject: str
+    """What it belongs to: a pool's role, a tier, a cell."""
+    what: str
+    before: str | None
+    after: str | None
+
+
+class FleetDifference(Record):
+    """From one plan to another."""
+
+    before: str
+    after: str
+    gpus_by_type: dict[str, Amount]
+    gpus_by_tier: dict[str, Amount]
+    gpus_by_cell: dict[str, Amount]
+    nodes: Amount
+    usd_per_month_at_desired: Dollars
+    usd_per_month_at_max: Dollars
+    usd_per_month_by_tier: dict[str, Dollars]
+    changes: tuple[Change, ...]
+
+    @property
+    def empty(self) -> bool:
+        amounts = [self.nodes, *self.gpus_by_type.values(), *self.gpus_by_tier.values(), *self.gpus_by_cell.values()]
+        dollars = [self.usd_per_month_at_desired, self.usd_per_month_at_max]
+        return not self.changes and not any(a.changed for a in amounts) and all(d.before == d.after for d in dollars)
+
+
+_NONE = Bounds(min=0, desired=0, max=0)
+
+
+def difference(before: FleetPlan, after: FleetPlan) -> FleetDifference:
+    """Compare two plans. What was observed in an account is left out: it is not decided."""
+    nothing = Range.exact(0.0)
+    tiers = _union(before.cost.by_tier, after.cost.by_tier)
+    return FleetDifference(
+        before=before.ownership.name,
+        after=after.ownership.name,
+        gpus_by_type=_amounts(before, after, lambda f, g: g.gpu),
+        gpus_by_tier=_amounts(before, after, _tier_of),
+        gpus_by_cell=_amounts(before, after, lambda f, g: g.cell),
+        nodes=Amount(
+            before=Bounds.total(g.nodes for g in before.node_groups),
+            after=Bounds.total(g.nodes for g in after.node_groups),
+        ),
+        usd_per_month_at_desired=Dollars(
+            before=before.cost.total.desired.usd_per_month, after=after.cost.total.desired.usd_per_month
+        ),
+        usd_per_month_at_max=Dollars(
+            before=before.cost.total.maximum.usd_per_month, after=after.cost.total.maximum.usd_per_month
+        ),
+        usd_per_month_by_tier={
+            t: Dollars(
+                before=_monthly(before.cost.by_tier.get(t)) or nothing,
+                after=_monthly(after.cost.by_tier.get(t)) or nothing,
+            )
+            for t in tiers
+        },
+        changes=tuple(_changes(before, after)),
+    )
+
+
+def _monthly(cost: CostPlan | None) -> Range | None:
+    return cost.desired.usd_per_month if cost else None
+
+
+def _tier_of(fleet: FleetPlan, group: NodeGroupPlan) -> str:
+    return next(p.tier for p in fleet.pools if (p.cell, p.name) == (group.cell, group.pool))
+
+
+def _amounts(before: FleetPlan, after: FleetPlan, key: Callable[[FleetPlan, NodeGroupPlan], str]) -> dict[str, Amount]:
+    sums: list[dict[str, Bounds]] = []
+    for fleet in (before, after):
+        found: dict[str, Bounds] = {}
+        for group in fleet.node_groups:
+            name = key(fleet, group)
+            found[name] = found.get(name, _NONE).plus(group.gpus)
+        sums.append(found)
+    return {name: Amount(before=sums[0].get(name, _NONE), after=sums[1].get(name, _NONE)) for name in _union(*sums)}
+
+
+def _union(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys([*a, *b]))
+
+
+def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
+    views: tuple[tuple[Section, Callable[[FleetPlan], dict[tuple[str, str], str]]], ...] = (
+        ("environment", _environment),
+        ("models", _models),
+        ("promises", _promises),
+        ("cells", _cells),
+        ("nodes", _nodes),
+        ("fabric", _fabric),
+        ("flags", _flags),
+        ("routing", _routing),
+        ("prices", _prices),
+    )
+    for section, view in views:
+        old, new = view(before), view(after)
+        for subject, what in dict.fromkeys([*old, *new]):
+            was, is_ = old.get((subject, what)), new.get((subject, what))
+            if was != is_:
+                yield Change(section=section, subject=subject, what=what, before=was, after=is_)
+
+
+View = dict[tuple[str, str], str]
+
+
+def _environment(fleet: FleetPlan) -> View:
+    own = fleet.ownership
+    found = {
+        ("environment", "owner"): own.owner,
+        ("engine", "Dynamo"): fleet.engine.dynamo,
+        ("engine", "vLLM"): fleet.engine.vllm,
+    }
+    found |= {("tags", key): value for key, value in own.tags.items()}
+    found[("environment", "access")] = own.access.model_dump_json()
+    found[("environment", "accounts")] = own.accounts.model_dump_json()
+    if fleet.cost.budget:
+        found[("budget", "usd_per_month")] = f"{fleet.cost.budget.usd_per_month:,.0f}"
+    return found
+
+
+def _models(fleet: FleetPlan) -> View:
+    fields = ("source", "revision", "quantization", "kv_precision", "context_tokens", "prefix_caching", "speculative",
+              "weights_bytes", "cpu_tier_bytes_per_gpu", "nvme_tier_bytes_per_gpu")  # fmt: skip
+    return {
+        (m.name, field): str(getattr(m, field))
+        for m in fleet.models
+        for field in fields
+        if getattr(m, field) is not None
+    }
+
+
+def _promises(fleet: FleetPlan) -> View:
+    found: View = {}
+    for tier in fleet.tiers:
+        for promise in tier.promises:
+            upto = f" up to {promise.answers_up_to_tokens} tokens" if promise.answers_up_to_tokens else ""
+            found[(tier.name, f"{promise.metric} p{promise.percentile:g}{upto}")] = f"{promise.at_most_ms:,.0f} ms"
+        if tier.availability_target_percent is not None:
+            found[(tier.name, "availability target")] = f"{tier.availability_target_percent:g} %"
+        found[(tier.name, "spill")] = tier.spill
+    for figure in fleet.availability:
+        found[(figure.tier, f"availability of {figure.model}")] = f"{figure.percent:.4f} %"
+    return found
+
+
+def _cells(fleet: FleetPlan) -> View:
+    fields = (
+        "cloud",
+        "region",
+        "zone",
+        "cluster",
+        "kubernetes",
+        "system_instance",
+        "system_nodes",
+        "gateway_replicas",
+        "gateway_public",
+    )
+    found = {(c.name, field): str(getattr(c, field)) for c in fleet.cells for field in fields}
+    for cell in fleet.cells:
+        found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
+    return found
+
+
+def _nodes(fleet: FleetPlan) -> View:
+    found: View = {}
+    for group in fleet.node_groups:
+        subject = f"{group.cell}/{group.name}"
+        found[(subject, "instance")] = group.instance
+        found[(subject, "nodes min/desired/max")] = f"{group.nodes.min}/{group.nodes.desired}/{group.nodes.max}"
+        found[(subject, "capacity")] = group.capacity.kind + (
+            f" {group.capacity.id}" if hasattr(group.capacity, "id") else ""
+        )
+    for pool in fleet.pools:
+        for role in pool.roles:
+            subject = f"{pool.cell}/{pool.name}/{role.role}"
+            found[(subject, "workers min/desired/max")] = (
+                f"{role.workers.min}/{role.workers.desired}/{role.workers.max}"
+            )
+            found[(subject, "GPUs a worker")] = str(role.parallelism.gpus)
+        found[(f"{pool.cell}/{pool.name}", "graph")] = pool.graph
+        if pool.shared:
+            for model, count in pool.shared.packing.instances.items():
+                found[(f"{pool.cell}/{pool.name}", f"instances of {model}")] = str(count)
+    return found
+
+
+def _fabric(fleet: FleetPlan) -> View:
+    found: View = {(c.name, "fabric"): c.fabric.kind for c in fleet.cells}
+    for pool in fleet.pools:
+        if pool.kv_transfer:
+            subject = f"{pool.cell}/{pool.name}"
+            found[(subject, "KV transfer available")] = f"{pool.kv_transfer.available_gbps:,.0f} Gbit/s"
+            if pool.kv_transfer.needed_gbps is not None:
+                found[(subject, "KV transfer needed")] = f"{pool.kv_transfer.needed_gbps:,.0f} Gbit/s"
+    return found
+
+
+def _flags(fleet: FleetPlan) -> View:
+    """By pool and role; a value that is the same in every cell stands once."""
+    everywhere: dict[tuple[str, str], dict[str, str]] = {}
+    for pool in fleet.pools:
+        for subject, engine in _engines(pool):
+            values = {a.flag: a.value if a.value is not None else "on" for a in engine.arguments}
+            values |= {f"env {e.name}": e.value if e.value is not None else f"field {e.field_ref}" for e in engine.env}
+            values["image"] = engine.image
+            for what, value in values.items():
+                everywhere.setdefault((subject, what), {})[pool.cell] = value
+    found: View = {}
+    for (subject, what), by_cell in everywhere.items():
+        if len(set(by_cell.values())) == 1:
+            found[(subject, what)] = next(iter(by_cell.values()))
+        else:
+            found |= {(f"{cell}/{subject}", what): value for cell, value in by_cell.items()}
+    return found
+
+
+def _engines(pool: PoolPlan) -> Iterator[tuple[str, Any]]:
+    for role in pool.roles:
+        yield f"{pool.name}/{role.role}", role.engine
+    for instance in pool.shared.instances if pool.shared else ():
+        yield f"{pool.name}/{instance.model}", instance.engine
+
+
+def _routing(fleet: FleetPlan) -> View:
+    found: View = {("routing", "policy"): fleet.routing.policy}
+    for route in fleet.routing.routes:
+        found[(route.tier, "hostname")] = route.hostname or "none"
+        found |= {(route.tier, f"share of {r.cell}"): f"{r.share:.1%}" for r in route.cells}
+    return found
+
+
+def _prices(fleet: FleetPlan) -> View:
+    found: View = {}
+    for pool in fleet.pools:
+        usd = pool.price.usd
+        high = "unknown" if usd.high is None else f"{usd.high:.4g}"
+        shown = f"{usd.low:.4g}" if usd.known else f"{usd.low:.4g} to {high}"
+        found[(f"{pool.cell}/{pool.name}", f"{pool.price.instance} {pool.price.kind}, USD an hour")] = shown
+    return found

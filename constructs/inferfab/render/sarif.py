@@ -1,0 +1,64 @@
+"""Findings as SARIF 2.1.0, which code hosts show beside the changed lines."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+from inferfab.checks.explain import all_rules
+from inferfab.checks.registry import Rule
+from inferfab.findings import Finding
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def sarif(findings: Sequence[Finding], *, version: str) -> dict[str, Any]:
+    """One run; the rules that were hit are described in it."""
+    hit = {f.rule for f in findings}
+    rules = [r for r in all_rules() if r.id in hit]
+    index = {r.id: n for n, r in enumerate(rules)}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {"name": "inferfab", "semanticVersion": version, "rules": [_rule(r) for r in rules]}
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(f, index[f.rule]) for f in findings],
+            }
+        ],
+    }
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": f"{rule.title}: {rule.why}"},
+        "help": {"text": f"{rule.do} Source: {rule.source}."},
+        "defaultConfiguration": {"level": _LEVEL[rule.severity]},
+        "properties": {"layers": list(rule.joins)},
+    }
+
+
+def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
+    file = PurePath(finding.location.file)
+    uri = file.as_uri() if file.is_absolute() else file.as_posix()
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": _LEVEL[finding.severity],
+        "message": {"text": f"{finding.what}. Fix: {finding.fix}. Why: {finding.why}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": uri},
+                    "region": {"startLine": finding.location.line, "startColumn": finding.location.column},
+                },
+                "logicalLocations": [{"fullyQualifiedName": finding.dotted_path, "kind": "member"}],
+            }
+        ],
+        "partialFingerprints": {"inferfab/path": f"{finding.rule}:{finding.dotted_path}"},
+    }

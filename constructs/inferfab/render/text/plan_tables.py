@@ -1,0 +1,349 @@
+"""A FleetPlan as tables: what will exist, what it costs, what is promised, what was left open."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.pools import PoolPlan, RolePlan
+from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, usd_range
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) -> None:
+    """Print the plan; with ``defaults`` also every field that the file left open."""
+    _head(console, fleet)
+    console.print(_tiers(fleet))
+    for cell in fleet.cells:
+        console.print()
+        console.print(_cell(cell))
+    for table in (_memory(fleet), _transfers(fleet), _shared(fleet), _cost(fleet), _routing(fleet), _separation(fleet)):
+        if table is not None:
+            console.print()
+            console.print(table)
+    console.print()
+    _notes(console, fleet)
+    console.print(_defaults(fleet) if defaults else _defaults_hint(fleet))
+
+
+def table_of(title: str, *columns: str, right: tuple[str, ...] = ()) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, show_edge=False
+    )
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def plain(value: str) -> str:
+    """Names come from the user's file; nothing in them is markup."""
+    from rich.markup import escape
+
+    return escape(value)
+
+
+def _head(console: "Console", fleet: FleetPlan) -> None:
+    own, cost = fleet.ownership, fleet.cost.total
+    regions = len({(c.cloud, c.region) for c in fleet.cells})
+    console.print(
+        f"[bold]{plain(own.name)}[/] · {plain(own.owner)} · Dynamo {fleet.engine.dynamo} with vLLM "
+        f"{fleet.engine.vllm} · "
+        f"{len(fleet.cells)} cell(s) in {regions} region(s)"
+    )
+    console.print(
+        f"{bounds(fleet.gpus)} GPUs · {usd_range(cost.desired.usd_per_month)} a month at the desired size, "
+        f"{usd_range(cost.maximum.usd_per_month)} at the maximum (GPU nodes)\n"
+    )
+
+
+def _tiers(fleet: FleetPlan) -> "Table":
+    table = table_of("Tiers", "tier", "promises", "availability", "GPUs", "$ a month", right=("GPUs", "$ a month"))
+    for tier in fleet.tiers:
+        figures = [a for a in fleet.availability if a.tier == tier.name]
+        if not figures:
+            continue
+        lowest = min(figures, key=lambda a: a.percent)
+        target = (
+            f" (target {tier.availability_target_percent:g})" if tier.availability_target_percent is not None else ""
+        )
+        gpus = sum(
+            g.gpus.desired
+            for c in fleet.cells
+            for p in c.pools
+            if p.tier == tier.name
+            for g in c.node_groups
+            if g.pool == p.name
+        )
+        table.add_row(
+            plain(tier.name),
+            "; ".join(map(str, tier.promises)) or "none",
+            percent(lowest.percent) + target,
+            str(gpus),
+            usd_range(fleet.cost.by_tier[tier.name].desired.usd_per_month),
+        )
+    return table
+
+
+def _cell(cell: CellPlan) -> "Table":
+    title = (
+        f"Cell {plain(cell.name)}: {cell.cloud} {plain(cell.zone)}, {cell.fabric.kind}, cluster {plain(cell.cluster)} "
+        f"({cell.kubernetes}), {cell.traffic_share:.0%} of traffic"
+    )
+    table = table_of(
+        title,
+        "pool",
+        "role",
+        "workers",
+        "parallel",
+        "nodes",
+        "capacity",
+        "req/s busy",
+        "$ a month",
+        right=("workers", "req/s busy", "$ a month"),
+    )
+    for pool in cell.pools:
+        for position, (role, workers, parallel, group_name) in enumerate(_rows(pool)):
+            group = cell.node_group(group_name)
+            first = position == 0
+            table.add_row(
+                f"{plain(pool.name)} [dim]({plain(pool.tier)}: {plain(', '.join(pool.models))})[/]" if first else "",
+                role,
+                workers,
+                parallel,
+                f"{bounds(group.nodes)} × {group.instance}"
+                + (f", {group.idle_gpus} GPUs idle" if group.idle_gpus else ""),
+                group.capacity.kind.replace("_", " "),
+                range_(pool.requests_per_second) if first and pool.roles else "",
+                usd_range(pool.cost.desired.usd_per_month) if first else "",
+            )
+    return table
+
+
+def _rows(pool: PoolPlan) -> Iterator[tuple[str, str, str, str]]:
+    """(role, workers, parallelism, node group)"""
+    if pool.shared:
+        yield f"shared ({pool.shared.mode})", f"{pool.shared.packing.total} instances", "1 GPU or slice", pool.name
+    for role in pool.roles:
+        yield role.role, bounds(role.workers), _parallel(role), role.node_group
+
+
+def _parallel(role: RolePlan) -> str:
+    parts = [f"TP{role.parallelism.tensor}"]
+    if role.parallelism.pipeline > 1:
+        parts.append(f"PP{role.parallelism.pipeline}")
+    if role.parallelism.data > 1:
+        parts.append(f"DP{role.parallelism.data}")
+    return "×".join(parts) + (" EP" if role.parallelism.expert else "")
+
+
+def _each_pool_once(fleet: FleetPlan) -> Iterator[PoolPlan]:
+    seen: set[tuple[str, str]] = set()
+    for pool in fleet.pools:
+        key = (pool.name, pool.price.instance)
+        if key not in seen:
+            seen.add(key)
+            yield pool
+
+
+def _memory(fleet: FleetPlan) -> "Table | None":
+    table = table_of(
+        "Memory and speed of one worker (estimates: unproven until simulated or measured)",
+        "pool",
+        "role",
+        "weights a GPU",
+        "overhead",
+        "KV a token",
+        "KV tokens",
+        "at full context",
+        "prompt read in",
+        "token every",
+        right=("weights a GPU", "overhead", "KV a token", "KV tokens", "at full context"),
+    )
+    for pool in _each_pool_once(fleet):
+        for role in pool.roles:
+            m, p = role.memory, role.performance
+            table.add_row(
+                plain(pool.name),
+                role.role,
+                gigabytes(m.weights_bytes_per_gpu),
+                gigabytes(m.overhead_bytes_per_gpu),
+                f"{m.kv_bytes_per_token:,.0f} B",
+                f"{m.kv_capacity_tokens:,}",
+                f"{m.concurrent_sequences} × {m.context_tokens:,}",
+                range_(p.prefill_ms, "ms") if p.prefill_ms else "-",
+                f"{range_(p.decode_step_ms, 'ms')}, batch {p.decode_batch}" if p.decode_step_ms else "-",
+            )
+    return table if table.row_count else None
+
+
+def _transfers(fleet: FleetPlan) -> "Table | None":
+    table = table_of(
+        "KV transfer from prefill to decode, one prompt",
+        "pool",
+        "prompt",
+        "needs",
+        "has",
+        "takes",
+        "of the TTFT promise",
+        "1 GB burst",
+        right=("prompt", "needs", "has", "takes"),
+    )
+    for pool in _each_pool_once(fleet):
+        t = pool.kv_transfer
+        if t is None:
+            continue
+        burst = (
+            f"+{figure(t.burst_ms)} ms = {t.burst_share_of_jitter_budget:.1f} × the 10 ms jitter budget"
+            if t.burst_can_reach_fabric
+            else "has other NICs"
+        )
+        table.add_row(
+            plain(pool.name),
+            f"{t.prompt_tokens:,} tokens, {t.bytes_per_request / 1e6:,.0f} MB",
+            "-" if t.needed_gbps is None else f"{figure(t.needed_gbps)} Gbit/s",
+            f"{figure(t.available_gbps)} Gbit/s ({t.efficiency:.0%} of {figure(t.line_gbps)})",
+            "-" if t.transfer_ms is None else f"{figure(t.transfer_ms)} ms",
+            "-" if t.budget_ms is None else f"{figure(t.budget_ms)} of {figure(t.ttft_promise_ms or 0)} ms",
+            burst,
+        )
+    return table if table.row_count else None
+
+
+def _shared(fleet: FleetPlan) -> "Table | None":
+    table = table_of(
+        "Shared pools",
+        "pool",
+        "model",
+        "instances",
+        "resource",
+        "needs",
+        "cold load",
+        "wake",
+        right=("instances", "needs", "cold load", "wake"),
+    )
+    for pool in _each_pool_once(fleet):
+        for one in pool.shared.instances if pool.shared else ():
+            assert pool.shared is not None
+            table.add_row(
+                plain(pool.name),
+                plain(one.model),
+                str(pool.shared.packing.instances.get(one.model, 0)),
+                one.resource,
+                gibibytes(one.bytes_needed),
+                f"{figure(one.cold_load_seconds)} s + start",
+                f"{figure(one.wake_seconds)} s" if one.wake_seconds else "always awake",
+            )
+    return table if table.row_count else None
+
+
+def _cost(fleet: FleetPlan) -> "Table":
+    """One row for cells that pay the same; the sources stand below the tables."""
+    table = table_of(
+        "Cost of GPU nodes, dollars per million tokens in both definitions",
+        "pool",
+        "cells",
+        "price an instance-hour",
+        "output tokens only",
+        "prompt and output",
+        "busy",
+        "source",
+        right=("price an instance-hour", "output tokens only", "prompt and output", "busy"),
+    )
+    sources = _price_sources(fleet)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for pool in fleet.pools:
+        t = pool.token_cost
+        band = f" (mission: {usd_range(t.band_usd_per_million_tokens)})" if t and t.band_usd_per_million_tokens else ""
+        row = (
+            plain(pool.name),
+            usd_range(pool.price.usd),
+            usd_range(t.usd_per_million_output_tokens) if t else "-",
+            (usd_range(t.usd_per_million_total_tokens) + band) if t else "-",
+            f"{t.utilization:.0%}" if t else "-",
+            f"{pool.price.basis} \\[{sources[pool.price.how]}]",
+        )
+        rows.setdefault(row, []).append(pool.cell)
+    for (pool_name, *rest), cells in rows.items():
+        table.add_row(pool_name, plain(", ".join(cells)), *rest)
+    return table
+
+
+def _price_sources(fleet: FleetPlan) -> dict[str, int]:
+    """Footnote number by source."""
+    return {how: n for n, how in enumerate(dict.fromkeys(p.price.how for p in fleet.pools), start=1)}
+
+
+def _routing(fleet: FleetPlan) -> "Table":
+    table = table_of(
+        f"Routing ({fleet.routing.policy})", "tier", "hostname", "cells", "leaves its cells", "when none is healthy"
+    )
+    for route in fleet.routing.routes:
+        cells = ", ".join(f"{plain(r.cell)} {r.share:.0%}" for r in route.cells)
+        table.add_row(
+            plain(route.tier),
+            plain(route.hostname or "-"),
+            cells,
+            route.spill.replace("_", " "),
+            route.when_all_unhealthy,
+        )
+    return table
+
+
+def _separation(fleet: FleetPlan) -> "Table":
+    table = table_of("What keeps inference traffic apart", "fabric", "from", "apart", "how")
+    for fabric in {c.fabric.kind: c.fabric for c in fleet.cells}.values():
+        for line in fabric.separation:
+            table.add_row(fabric.kind, line.traffic, line.kept_apart, line.how)
+    return table
+
+
+def _notes(console: "Console", fleet: FleetPlan) -> None:
+    for how, number in _price_sources(fleet).items():
+        console.print(f"\\[{number}] {plain(how)}")
+    console.print("[bold]Not in these sums[/]: " + "; ".join(fleet.cost.not_included))
+    if fleet.availability:
+        console.print(f"[bold]Availability[/]: {fleet.availability[0].basis}; independent failures")
+    measured = {p.token_cost.measured for p in fleet.pools if p.token_cost and p.token_cost.measured}
+    for line in sorted(m for m in measured if m):
+        console.print(f"[bold]Published, for comparison[/]: {plain(line)}")
+
+
+def _defaults(fleet: FleetPlan) -> "Table":
+    table = table_of("Left open in the file", "field", "value")
+    for used in fleet.defaults:
+        table.add_row(plain(used.path), plain(used.value))
+    return table
+
+
+def _defaults_hint(fleet: FleetPlan) -> str:
+    """Defaults that cost money or make promises, each value once with how often it stands in."""
+    found: dict[str, list[str]] = {}
+    for used in fleet.defaults:
+        field = used.path.rsplit(".", 1)[-1]
+        if field in _NOTABLE and used.value != "-":
+            found.setdefault(f"{field} = {used.value}", []).append(used.path)
+    shown = "; ".join(
+        f"{plain(what)} ({plain(paths[0])}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''})"
+        for what, paths in found.items()
+    )
+    return (
+        f"[bold]Defaults[/]: {len(fleet.defaults)} fields were left open (`--defaults` lists all). "
+        f"Those that cost or promise: {shown or 'none'}"
+    )
+
+
+_NOTABLE = {
+    "capacity",
+    "gpu_memory_utilization",
+    "promises",
+    "availability_percent",
+    "count",
+    "kv_transfer_share_of_ttft",
+    "spill",
+    "workload",
+}
