@@ -70,11 +70,19 @@ def role_survival(role: RoleNodes) -> list[tuple[float, float]]:
     up = (1 - node_unavailability(role.gpus_per_node)) ** role.nodes_per_worker
     found = []
     for left in range(units, -1, -1):
-        probability = math.comb(units, left) * up**left * (1 - up) ** (units - left)
+        probability = _binomial(units, left, up)
         found.append((left / units, probability))
         if probability < 1e-15 and left < units * up:
             break
     return found
+
+
+def _binomial(units: int, left: int, up: float) -> float:
+    """Probability that exactly ``left`` of ``units`` are up; in logarithms, as the coefficient alone overflows."""
+    if up in (0.0, 1.0):
+        return float(left == units * up)
+    coefficient = math.lgamma(units + 1) - math.lgamma(left + 1) - math.lgamma(units - left + 1)
+    return math.exp(coefficient + left * math.log(up) + (units - left) * math.log1p(-up))
 
 
 def weights(cells: tuple[CellCapacity, ...]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.models import LatentAttention, ModelShape
 from inferfab.environment.pools import Workers
 from inferfab.plan.kv_config import disk_bytes_per_gpu, kv_events_config, kv_transfer_config
-from inferfab.plan.memory import MemoryPlan, Parallelism
+from inferfab.plan.memory import MemoryPlan, Parallelism, sequence_bytes
 from inferfab.plan.placement import Role
 from inferfab.plan.quantities import GIB
 from inferfab.plan.served import ModelPlan
@@ -52,7 +52,7 @@ class Argument(Record):
 
 
 class EnginePlan(Record):
-    """What runs in the ``main`` container of a worker."""
+    """What runs in the ``main`` container of a worker; of each of its pods, where it spans nodes."""
 
     image: str
     command: tuple[str, ...]
@@ -78,6 +78,7 @@ class EnginePlan(Record):
     whose emptyDir outgrows its sizeLimit.
     """
     gpus: PositiveInt
+    """Of one pod; the operator multiplies by the nodes of a worker."""
     resources: dict[str, int]
     hugepages_2mi_mib: NonNegativeInt
     privileged: bool
@@ -109,14 +110,26 @@ def batched_tokens(role: Role, workers: Workers) -> int:
     return workers.max_batched_tokens or max(default, workers.max_sequences or 0)
 
 
-def max_sequences(workers: Workers, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
+def parallelism(workers: Workers) -> Parallelism:
+    """How a worker is spread over GPUs."""
+    return Parallelism(
+        tensor=workers.tensor_parallel,
+        pipeline=workers.pipeline_parallel,
+        data=workers.data_parallel,
+        expert=workers.expert_parallel,
+    )
+
+
+def max_sequences(workers: Workers, model: ModelPlan, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
     """The stated batch limit of a rank, or how many typical requests its KV cache holds, at most 256.
 
     Of a rank: ``--max-num-seqs`` applies per data-parallel rank (vllm/config/scheduler.py SchedulerConfig).
     Typical, not longest: a batch sized for the promised context would leave most of the cache empty, and vLLM
-    preempts the youngest sequences in the rare case that many are long.
+    preempts the youngest sequences in the rare case that many are long. Windows count as full as they are at
+    that length, which is fuller a token than at the promised context.
     """
-    held = memory.kv_capacity_tokens / workers.data_parallel / mean_sequence_tokens
+    each = sequence_bytes(model, parallelism(workers), round(mean_sequence_tokens))
+    held = memory.kv_capacity_bytes_per_gpu / each
     return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, int(held)))
 
 
@@ -131,29 +144,29 @@ def plan_engine(
     block_tokens: int,
     mean_sequence_tokens: float,
     image_registry: str | None,
+    nodes: int = 1,
 ) -> EnginePlan:
-    """Flags, environment and memory of one worker."""
-    parallel = Parallelism(
-        tensor=workers.tensor_parallel,
-        pipeline=workers.pipeline_parallel,
-        data=workers.data_parallel,
-        expert=workers.expert_parallel,
-    )
+    """Flags, environment and memory of one worker.
+
+    :param nodes: nodes that the worker spans; ``transport`` is that of the pod on one of them.
+    """
+    parallel = parallelism(workers)
+    gpus = -(-parallel.gpus // nodes)
     arguments = [
         *_model_arguments(model),
         *_parallel_arguments(parallel),
         Argument(flag="--block-size", value=str(block_tokens)),
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
-        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, memory, mean_sequence_tokens))),
+        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, model, memory, mean_sequence_tokens))),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
         *_role_arguments(role, model, transport, parallel),
     ]
     for flag, value in workers.flags.items():
-        arguments = [a for a in arguments if a.flag != flag]
+        arguments = [a for a in arguments if _positive(a.flag) != _positive(flag)]
         arguments += _stated(flag, value)
-    cpu_tier = model.cpu_tier_bytes_per_gpu * parallel.gpus
+    cpu_tier = model.cpu_tier_bytes_per_gpu * gpus
     alone = parallel.gpus == 1 and transport.kind == "tcp"
-    shm = (SHM_BYTES_ALONE if alone else SHM_BYTES_PER_GPU * parallel.gpus) + cpu_tier
+    shm = (SHM_BYTES_ALONE if alone else SHM_BYTES_PER_GPU * gpus) + cpu_tier
     repository = pair.image
     if image_registry is not None:
         repository = f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
@@ -164,10 +177,10 @@ def plan_engine(
         env=(EnvValue(name="PYTHONHASHSEED", value="0"), *transport.env),
         block_tokens=block_tokens,
         shm_bytes=shm,
-        memory_limit_bytes=shm + PROCESS_BYTES + PROCESS_BYTES_PER_GPU * parallel.gpus,
+        memory_limit_bytes=shm + PROCESS_BYTES + PROCESS_BYTES_PER_GPU * gpus,
         cpu_tier_bytes=cpu_tier,
-        kv_disk_bytes=disk_bytes_per_gpu(role, model) * parallel.gpus,
-        gpus=parallel.gpus,
+        kv_disk_bytes=disk_bytes_per_gpu(role, model) * gpus,
+        gpus=gpus,
         resources=transport.resources,
         hugepages_2mi_mib=transport.hugepages_2mi_mib,
         privileged=transport.privileged,
@@ -239,6 +252,11 @@ def _role_arguments(role: Role, model: ModelPlan, transport: Transport, parallel
     if role != "shared" and model.prefix_caching:
         arguments.append(Argument(flag="--kv-events-config", value=_json(kv_events_config())))
     return arguments
+
+
+def _positive(flag: str) -> str:
+    """The flag that a negative spelling turns off."""
+    return f"--{flag.removeprefix('--no-')}" if flag.startswith("--no-") else flag
 
 
 def _stated(flag: str, value: str | int | float | bool) -> list[Argument]:

@@ -100,7 +100,7 @@ def plan_memory(
     draft = math.ceil(model.draft_weights_bytes / parallel.tensor)
     overhead = stated_overhead_bytes or overhead_bytes(model.shape, batched_tokens=batched_tokens, sequences=sequences)
     left = math.floor(total * gpu_memory_utilization) - weights - draft - overhead
-    per_sequence = _sequence_bytes(model, parallel)
+    per_sequence = sequence_bytes(model, parallel, model.context_tokens)
     per_rank = max(0, math.floor(left / per_sequence))
     capacity = max(0, left)
     return MemoryPlan(
@@ -119,13 +119,14 @@ def plan_memory(
     )
 
 
-def _sequence_bytes(model: ModelPlan, parallel: Parallelism) -> float:
+def sequence_bytes(model: ModelPlan, parallel: Parallelism, tokens: int) -> float:
+    """KV cache of one sequence on the fullest GPU of a worker, that of a draft included."""
     shapes = [model.shape, *([model.draft_shape] if model.draft_shape else [])]
     return sum(
         bytes_per_sequence_and_gpu(
             shape,
             model.kv_precision,
-            model.context_tokens,
+            tokens,
             tensor_parallel=parallel.tensor,
             # A draft of one layer stands on one stage; splitting it would count it as less than it is.
             pipeline_parallel=parallel.pipeline if shape is model.shape else 1,

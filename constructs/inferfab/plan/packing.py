@@ -156,6 +156,8 @@ def _best_cuts(profiles: tuple[MigProfile, ...], gpu_count: int, demand: dict[st
         for key in keep:
             count = counts[key]
             served = sum(min(a, b) for a, b in zip(count, open_, strict=True))
+            if not served:
+                continue  # GPUs are alike, so those that serve what is asked come first; this bounds the depth
             rest = tuple(max(0, b - a) for a, b in zip(count, open_, strict=True))
             more_served, more_extra, _ = best(gpus_left - 1, rest)
             options.append((served + more_served, sum(count) - served + more_extra, key))
@@ -210,7 +212,11 @@ def pack_sleep(
     if not nodes or not fits:
         unserved.update({a.model: a.instances for a in fits})
         return PackingPlan(gpus=tuple(() for _ in range(nodes * gpus_per_node)), instances={}, unserved=unserved)
-    resident, short = _resident_sets(nodes, gpus_per_node, host_bytes_per_node, fits, weights)
+    # Neither spreading nor filling up finds a place for all that is asked in every case; the better of both does more.
+    resident, short = min(
+        (_resident_sets(nodes, gpus_per_node, host_bytes_per_node, fits, weights, spread=s) for s in (True, False)),
+        key=lambda found: (sum(found[1].values()), -sum(sum(node.values()) for node in found[0])),
+    )
     gpus: list[tuple[PackedSlice, ...]] = []
     for node in resident:
         lanes: list[list[str]] = [[] for _ in range(gpus_per_node)]
@@ -224,9 +230,12 @@ def pack_sleep(
 
 
 def _resident_sets(
-    nodes: int, gpus_per_node: int, host_bytes: int, fits: list[Asked], weights: dict[str, int]
+    nodes: int, gpus_per_node: int, host_bytes: int, fits: list[Asked], weights: dict[str, int], *, spread: bool
 ) -> tuple[list[dict[str, int]], dict[str, int]]:
-    """Instances by model and node: first what is asked, largest first, then smallest models into what is left."""
+    """Instances by model and node: first what is asked, largest first, then smallest models into what is left.
+
+    :param spread: put each onto the emptiest node; otherwise onto the fullest that holds it.
+    """
     left = [host_bytes] * nodes
     sets: list[dict[str, int]] = [{} for _ in range(nodes)]
     short: dict[str, int] = {}
@@ -235,7 +244,7 @@ def _resident_sets(
         room = [n for n in range(nodes) if left[n] >= weights[model] and sets[n].get(model, 0) < gpus_per_node]
         if not room:
             return False
-        node = max(room, key=lambda n: (left[n], -n))
+        node = max(room, key=lambda n: (left[n] if spread else -left[n], -n))
         sets[node][model] = sets[node].get(model, 0) + 1
         left[node] -= weights[model]
         return True

@@ -5,12 +5,13 @@ reach of the datasheet: 35 to 60 % of dense FLOPs in prefill, 50 to 80 % of memo
 an estimate, unproven until the pool is simulated or measured; the plan shows published points beside it.
 """
 
+import math
+
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from inferfab.catalog.gpus import Gpu, Precision
 from inferfab.catalog.models import LatentAttention, Quantization, SlidingAttention
-from inferfab.plan.kv_cache import bytes_per_sequence_and_gpu
-from inferfab.plan.memory import MemoryPlan, Parallelism
+from inferfab.plan.memory import MemoryPlan, Parallelism, sequence_bytes
 from inferfab.plan.quantities import Range
 from inferfab.plan.served import ModelPlan
 from inferfab.record import Record
@@ -20,7 +21,7 @@ BANDWIDTH_EFFICIENCY = Range(low=0.50, high=0.80)
 
 _COMPUTE: dict[Quantization, tuple[Precision, ...]] = {
     "bf16": ("bf16",), "fp8": ("fp8", "bf16"), "int8": ("bf16",), "int4": ("bf16",),
-    "mxfp4": ("fp4", "bf16"), "nvfp4": ("fp4", "fp8", "bf16"),
+    "mxfp4": ("fp4", "bf16"), "nvfp4": ("fp4", "bf16"),
 }  # fmt: skip
 """Arithmetic that a checkpoint runs in, best first; weight-only formats compute in 16 bits."""
 
@@ -80,7 +81,10 @@ def plan_performance(
     decode = Range.exact(batch * 1000.0).over(step) if step and batch else None
     return PerformancePlan(
         prefill_tokens_per_second=prefill,
-        prefill_ms=Range.exact(prompt_tokens * 1000.0).over(prefill) if prefill else None,
+        # One data-parallel rank reads a prompt, and its pipeline stages do so one after another.
+        prefill_ms=Range.exact(prompt_tokens * 1000.0 * parallel.data * parallel.pipeline).over(prefill)
+        if prefill
+        else None,
         decode_batch=batch,
         decode_step_ms=step,
         decode_tokens_per_second=decode,
@@ -109,17 +113,14 @@ def _decode(
     max_sequences: int,
     itl_at_most_ms: float | None,
 ) -> tuple[int, Range | None]:
-    """Batch and step time of a decode rank, over all data-parallel ranks."""
+    """Batch over all data-parallel ranks, and the time in which each of its sequences gets a token.
+
+    Pipeline stages work on as many parts of a rank's batch at once; a token takes the steps of all stages.
+    """
     bandwidth = gpu.memory_gb_per_second * 1e9
-    per_sequence = bytes_per_sequence_and_gpu(
-        model.shape,
-        model.kv_precision,
-        mean_tokens,
-        tensor_parallel=parallel.tensor,
-        pipeline_parallel=parallel.pipeline,
-    )
+    per_sequence = sequence_bytes(model, parallel, mean_tokens)
     held = int(memory.kv_capacity_bytes_per_gpu / per_sequence) if per_sequence else 0
-    batch = min(held, max(1, max_sequences // parallel.data)) if held else 0
+    batch = min(held, max_sequences)
     if not batch:
         return 0, None
     weights = memory.weights_bytes_per_gpu + memory.draft_bytes_per_gpu
@@ -127,13 +128,14 @@ def _decode(
     if itl_at_most_ms is not None:
         # The promise must hold even at the lower efficiency, so the batch is cut for that one.
         budget = itl_at_most_ms / 1000 * bandwidth * BANDWIDTH_EFFICIENCY.low / parallel.pipeline
-        batch = max(1, min(batch, int((budget - weights) / per_sequence)))
-    moved = (weights + batch * per_sequence) * parallel.pipeline
+        batch = min(batch, parallel.pipeline * max(1, int((budget - weights) / per_sequence)))
+    part = math.ceil(batch / parallel.pipeline)
+    moved = (weights + part * per_sequence) * parallel.pipeline
     step = Range(
         low=moved / (bandwidth * BANDWIDTH_EFFICIENCY.high) * 1000,
         high=moved / (bandwidth * BANDWIDTH_EFFICIENCY.low) * 1000,
     )
-    return batch * parallel.data * parallel.pipeline, step
+    return batch * parallel.data, step
 
 
 def _requests(

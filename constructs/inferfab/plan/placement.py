@@ -75,7 +75,8 @@ def choose_instance(
         and (i.gpu_count >= gpus_per_worker or i.rdma_gbps > 0) and not i.capacity_block_only
     ]  # fmt: skip
     # A worker that spans nodes wants the largest machine; one that does not wants no split machine.
-    whole = [i for i in fitting if i.gpu_count >= gpus_per_worker] or fitting
+    largest = max((i.gpu_count for i in fitting), default=0)
+    whole = [i for i in fitting if i.gpu_count >= min(gpus_per_worker, largest)]
     return min(whole, key=lambda i: (_usd_per_gpu(cloud, region, i), i.name), default=None)
 
 

@@ -18,7 +18,14 @@ from inferfab.environment.pools import (
 )
 from inferfab.environment.tiers import Workload
 from inferfab.plan.cost import CostPlan, HourlyPrice, Money, TokenCost, hourly_price, token_cost
-from inferfab.plan.engine import EnginePlan, batched_tokens, default_block_tokens, max_sequences, plan_engine
+from inferfab.plan.engine import (
+    EnginePlan,
+    batched_tokens,
+    default_block_tokens,
+    max_sequences,
+    parallelism,
+    plan_engine,
+)
 from inferfab.plan.fabric import RoleFabricPlan, fabric_kind, plan_role_fabric
 from inferfab.plan.kv_transfer import KvTransferPlan, plan_kv_transfer
 from inferfab.plan.memory import MemoryPlan, Parallelism, plan_memory
@@ -190,15 +197,17 @@ def _roles(pool: Pool, here: PoolInCell | None) -> list[tuple[Role, Workers]]:
     return []
 
 
-def _transport(kind: FabricKind, fabric: RoleFabricPlan, where: PoolContext) -> Transport:
+def _transport(kind: FabricKind, fabric: RoleFabricPlan, where: PoolContext, nodes: int) -> Transport:
+    """Of one pod: a worker that spans nodes has one on each, with that node's interfaces."""
+    interfaces = fabric.rdma_interfaces_per_worker // nodes
     if kind == "efa":
         dranet = (
             where.cell.fabric is not None and where.cell.fabric.kind == "efa" and where.cell.fabric.plugin == "dranet"
         )
-        return efa_transport(fabric.rdma_interfaces_per_worker, dranet=dranet, image_suffix=where.pair.efa_tag_suffix)
+        return efa_transport(interfaces, dranet=dranet, image_suffix=where.pair.efa_tag_suffix)
     if kind == "roce":
         # Google marks by itself and hands NICs to pods as networks, not as an extended resource.
-        return roce_transport(fabric.rdma_interfaces_per_worker, traffic_class=None, nic_resource=None)
+        return roce_transport(interfaces, traffic_class=None, nic_resource=None)
     return tcp_transport()
 
 
@@ -214,12 +223,8 @@ def _plan_role(
     block_tokens: int,
     workload: Workload,
 ) -> RolePlan:
-    parallel = Parallelism(
-        tensor=workers.tensor_parallel,
-        pipeline=workers.pipeline_parallel,
-        data=workers.data_parallel,
-        expert=workers.expert_parallel,
-    )
+    parallel = parallelism(workers)
+    _, nodes = workers_on_node(machine.gpu_count, parallel.gpus)
     stated = round(workers.overhead_gib * GIB) if workers.overhead_gib is not None else None
     memory = plan_memory(
         model,
@@ -245,7 +250,7 @@ def _plan_role(
             memory,
             prompt_tokens=workload.prompt_tokens,
             output_tokens=workload.output_tokens,
-            max_sequences=max_sequences(workers, memory, mean_tokens),
+            max_sequences=max_sequences(workers, model, memory, mean_tokens),
             itl_at_most_ms=tier.strictest_ms("itl"),
             reads_prompts=role != "decode",
             writes_answers=role != "prefill",
@@ -257,10 +262,11 @@ def _plan_role(
             role,
             workers,
             memory,
-            _transport(kind, fabric, where),
+            _transport(kind, fabric, where, nodes),
             block_tokens=block_tokens,
             mean_sequence_tokens=mean_tokens,
             image_registry=where.image_registry,
+            nodes=nodes,
         ),
     )
 

@@ -9,8 +9,7 @@ from inferfab.catalog.gpus import MigProfile, gpus
 from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
 from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
-from inferfab.plan.kv_cache import bytes_per_sequence
-from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory
+from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory, sequence_bytes
 from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import tcp_transport
@@ -92,7 +91,7 @@ def plan_shared(
 def bytes_needed(model: ModelPlan, pool: SharedPool) -> int:
     """What one instance must find free: weights, overhead, and KV cache for the asked sequences at full context."""
     overhead = overhead_bytes(model.shape, batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences)
-    kv = pool.max_sequences * bytes_per_sequence(model.shape, model.kv_precision, model.context_tokens)
+    kv = pool.max_sequences * sequence_bytes(model, Parallelism(), model.context_tokens)
     return math.ceil((model.weights_bytes + model.draft_weights_bytes + overhead + kv) / pool.gpu_memory_utilization)
 
 

@@ -1,0 +1,175 @@
+"""What fits on a GPU, worked out by hand, and what must hold for every model."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inferfab.catalog.gpus import gpus
+from inferfab.catalog.models import models
+from inferfab.plan.memory import Parallelism, overhead_bytes, plan_memory, weights_bytes_per_gpu
+from strategies import MODELS, cheap
+
+from .planning import memory, served
+
+LLAMA = served("llama-3.1-70b-instruct", quantization="fp8", kv_cache_dtype="fp8")
+
+
+def test_worked_example() -> None:
+    """Llama 3.1 70B fp8 with fp8 KV cache, TP2 on H200, 92 %, 8,192 batched tokens, 256 sequences, 32k
+    context."""
+    got = memory(LLAMA, "h200", 2)
+    # Driver memory 143,771 MiB.
+    assert got.gpu_memory_bytes == 143_771 * 1_048_576 == 150_754_820_096
+    # 70,553,706,496 + 2 x 128,256 x 8,192 = 72,655,052,800 bytes, over two GPUs.
+    assert got.weights_bytes_per_gpu == 36_327_526_400
+    assert got.draft_bytes_per_gpu == 0
+    # 3 GB + 10 x 8,192 tokens x 8,192 wide x 2 bytes (1,342,177,280) + 256 x 128,256 x 4 bytes (131,334,144).
+    assert got.overhead_bytes_per_gpu == 4_473_511_424
+    # 0.92 x 150,754,820,096 = 138,694,434,488.3; less weights and overhead.
+    assert got.kv_capacity_bytes_per_gpu == 138_694_434_488 - 36_327_526_400 - 4_473_511_424 == 97_893_396_664
+    # 2 x 80 x 8 x 128 elements of one byte.
+    assert got.kv_bytes_per_token == 163_840
+    # 32,768 tokens x 163,840 bytes, half of the eight KV heads on each GPU.
+    assert got.kv_bytes_per_sequence_per_gpu == 2_684_354_560
+    # 97,893,396,664 / 2,684,354,560 = 36.47; 97,893,396,664 / 81,920 = 1,194,987.8.
+    assert got.concurrent_sequences == 36
+    assert got.kv_capacity_tokens == 1_194_987
+    assert (got.fits, got.missing_bytes_per_gpu) == (True, 0)
+
+
+@pytest.mark.parametrize("name", list(models()))
+@given(batched=st.integers(1, 1_000_000), sequences=st.integers(1, 100_000))
+@cheap
+def test_overhead_stays_within_3_to_8_gb(name: str, batched: int, sequences: int) -> None:
+    """The estimate never leaves what engines show in practice."""
+    assert 3e9 <= overhead_bytes(models()[name].shape, batched_tokens=batched, sequences=sequences) <= 8e9
+
+
+def test_does_not_fit() -> None:
+    """A 70B in bf16 (141 GB) on one H100 (85.5 GB) lacks weights + overhead + one sequence - 92 % of
+    the memory."""
+    model = served("llama-3.1-70b-instruct", quantization="bf16", kv_cache_dtype="fp8")
+    got = memory(model, "h100")
+    assert not got.fits
+    assert (got.concurrent_sequences, got.kv_capacity_tokens, got.kv_capacity_bytes_per_gpu) == (0, 0, 0)
+    usable = math.floor(81_559 * 1_048_576 * 0.92)
+    assert got.missing_bytes_per_gpu == 141_107_412_992 + 4_473_511_424 + 32_768 * 163_840 - usable
+
+
+def test_weights_fit_but_no_sequence() -> None:
+    """Weights alone are not enough: without room for one sequence at the promised context it does not fit."""
+    got = memory(served("llama-3.1-8b-instruct", quantization="bf16", context_tokens=131_072), "l4")
+    # L4: 23,034 MiB x 0.92 = 22.22 GB; weights 16.06 GB, overhead 3 + 10 x 8,192 x 4,096 x 2 = 3.67
+    # and 0.13 GB.
+    assert 0 < got.kv_capacity_bytes_per_gpu < 3e9
+    assert got.concurrent_sequences == 0
+    assert not got.fits
+    # 131,072 tokens x 131,072 bytes = 17.2 GB are asked.
+    assert got.missing_bytes_per_gpu == 131_072 * 131_072 - got.kv_capacity_bytes_per_gpu
+
+
+def test_stated_overhead_is_taken() -> None:
+    """What the environment states about overhead replaces the estimate, byte for byte of capacity."""
+    estimated, stated = memory(LLAMA, "h200", 2), memory(LLAMA, "h200", 2, stated_overhead_bytes=2 * 2**30)
+    assert stated.overhead_bytes_per_gpu == 2 * 2**30
+    freed = estimated.overhead_bytes_per_gpu - 2 * 2**30
+    assert stated.kv_capacity_bytes_per_gpu - estimated.kv_capacity_bytes_per_gpu == freed
+
+
+def test_data_parallel_multiplies_capacity() -> None:
+    """Ranks of a dense model each hold all weights and a KV cache of their own."""
+    one, four = memory(LLAMA, "h200", 2), memory(LLAMA, "h200", 2, data=4)
+    assert four.weights_bytes_per_gpu == one.weights_bytes_per_gpu
+    assert four.kv_capacity_tokens == 4 * one.kv_capacity_tokens
+    assert four.concurrent_sequences == 4 * one.concurrent_sequences
+
+
+def test_experts_are_spread_over_data_parallel_ranks() -> None:
+    """DeepSeek R1 on DP8: 37/671 of the weights on each rank, the rest in eight parts."""
+    model = served("deepseek-r1")
+    active = 37.0e9 / 671_026_419_200
+    expected = 688_586_727_753 * (active + (1 - active) / 8)
+    assert weights_bytes_per_gpu(model, Parallelism(data=8)) == pytest.approx(expected, abs=1)
+    # 37.97 GB + 81.3 GB: it fits a B200, as DeepSeek's own deployments on 8 GPUs do.
+    assert expected / 1e9 == pytest.approx(119.3, abs=0.1)
+
+
+def test_draft_takes_weights_and_cache() -> None:
+    """An 8B draft beside a 70B on TP2: half of 9.08 GB a GPU, and 65,536 bytes a token on top of 163,840."""
+    draft = {"catalog": "llama-3.1-8b-instruct", "source": "x/y", "revision": "1234567"}
+    model = served(
+        "llama-3.1-70b-instruct", quantization="fp8", kv_cache_dtype="fp8",
+        speculative={"method": "draft_model", "draft": draft},
+    )  # fmt: skip
+    got = memory(model, "h200", 2)
+    assert got.draft_bytes_per_gpu == 4_540_000_000
+    assert got.kv_bytes_per_token == 163_840 + 65_536
+    assert got.kv_bytes_per_sequence_per_gpu == 32_768 * (163_840 + 65_536) / 2
+    assert got.kv_capacity_bytes_per_gpu == 97_893_396_664 - 4_540_000_000
+
+
+def test_slice_memory_replaces_the_gpus() -> None:
+    """On a MIG slice only the slice's own memory counts."""
+    model = served("llama-3.1-8b-instruct")
+    got = memory(model, "h100", memory_bytes=20_090 * 2**20)
+    assert got.gpu_memory_bytes == 20_090 * 2**20
+
+
+parallel = st.builds(
+    Parallelism,
+    tensor=st.sampled_from((1, 2, 3, 4, 8, 16)),
+    pipeline=st.sampled_from((1, 2, 4)),
+    data=st.sampled_from((1, 2, 8)),
+)
+
+
+@cheap
+@given(
+    st.sampled_from(MODELS),
+    st.sampled_from(tuple(gpus())),
+    parallel,
+    st.sampled_from(("tensor", "pipeline", "data")),
+)
+def test_more_gpus_never_lower_the_capacity(name: str, gpu: str, shape: Parallelism, direction: str) -> None:
+    """Twice the GPUs in any direction hold at least as many tokens."""
+    model = served(name, kv_cache_dtype="fp8")
+    wider = shape.model_copy(update={direction: 2 * getattr(shape, direction)})
+
+    def capacity(p: Parallelism) -> int:
+        return plan_memory(
+            model, gpus()[gpu], p, gpu_memory_utilization=0.9, batched_tokens=2048, sequences=64
+        ).kv_capacity_tokens
+
+    assert capacity(wider) >= capacity(shape)
+
+
+@cheap
+@given(
+    st.sampled_from(MODELS), st.sampled_from(tuple(gpus())), parallel,
+    st.floats(0.05, 1.0), st.floats(0.05, 1.0),
+)  # fmt: skip
+def test_higher_utilization_never_lowers_the_capacity(
+    name: str, gpu: str, shape: Parallelism, a: float, b: float
+) -> None:
+    """What vLLM may take more goes to the KV cache."""
+    model = served(name)
+    low, high = (
+        plan_memory(model, gpus()[gpu], shape, gpu_memory_utilization=u, batched_tokens=2048, sequences=64)
+        for u in sorted((a, b))
+    )
+    assert high.kv_capacity_tokens >= low.kv_capacity_tokens
+    assert high.missing_bytes_per_gpu <= low.missing_bytes_per_gpu
+
+
+@cheap
+@given(st.sampled_from(MODELS), st.sampled_from(tuple(gpus())), parallel)
+def test_nothing_is_counted_twice(name: str, gpu: str, shape: Parallelism) -> None:
+    """Weights, draft, overhead and KV capacity together never exceed what vLLM may take; fits means
+    one sequence."""
+    got = plan_memory(served(name), gpus()[gpu], shape, gpu_memory_utilization=0.9, batched_tokens=2048, sequences=64)
+    if got.kv_capacity_bytes_per_gpu:
+        used = got.weights_bytes_per_gpu + got.draft_bytes_per_gpu + got.overhead_bytes_per_gpu
+        assert used + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9
+    assert got.fits == (got.concurrent_sequences >= shape.data)

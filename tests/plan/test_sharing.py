@@ -1,0 +1,126 @@
+"""Shared pools: what an instance needs, and what the plan promises of it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from inferfab.environment.environment import Environment
+from inferfab.plan.fleet import plan
+from inferfab.plan.pools import PoolPlan
+from strategies import environments, quick
+
+from .planning import pool_plan, tree
+
+MODELS = {
+    "llama": {
+        "catalog": "llama-3.1-8b-instruct",
+        "revision": "0123456789",
+        "context_tokens": 8192,
+        "kv_cache_dtype": "fp8",
+    },
+    "oss": {"catalog": "gpt-oss-20b", "revision": "0123456789", "context_tokens": 8192},
+}
+
+
+def shared(
+    sharing: str = "mig",
+    instance: str = "p5.48xlarge",
+    models: dict[str, Any] = MODELS,
+    instances: int = 1,
+    **fields: Any,
+) -> PoolPlan:
+    pool = {
+        "topology": "shared", "sharing": sharing, "instance": instance, "nodes": {"desired": 1},
+        "models": [{"model": name, "instances": instances} for name in models], **fields,
+    }  # fmt: skip
+    return pool_plan(pool, models=models)
+
+
+def test_bytes_needed_by_hand() -> None:
+    """Llama 8B: 9.08 GB + 3 GB + 10 x 2,048 x 4,096 x 2 + 8 x 128,256 x 4 + 8 x 8,192 x 65,536 bytes,
+    over 92 %."""
+    plan_ = shared().shared
+    assert plan_ is not None
+    needed = (9_080_000_000 + 3e9 + 167_772_160 + 4_104_192 + 8 * 8192 * 65_536) / 0.92
+    assert plan_.instances[0].bytes_needed == pytest.approx(needed, abs=2)
+    # 17.99 GB go into a 1g.20gb of 20,090 MiB (21.07 GB), not into a 1g.10gb.
+    assert plan_.instances[0].resource == "nvidia.com/mig-1g.20gb"
+
+
+def test_a_drafts_cache_is_needed_too() -> None:
+    """An MTP layer of Llama 8B adds 2 x 8 x 128 bytes a token: 8 x 8,192 x 2,048 bytes over 92 %."""
+    drafting = {"llama": {**MODELS["llama"], "speculative": {"method": "mtp"}}}
+    with_, without = shared(models=drafting).shared, shared(models={"llama": MODELS["llama"]}).shared
+    assert with_ is not None
+    assert without is not None
+    more = with_.instances[0].bytes_needed - without.instances[0].bytes_needed
+    assert more == pytest.approx(8 * 8192 * 2048 / 0.92, abs=2)
+
+
+def test_mig_on_a_node() -> None:
+    """Every slice is awake; the asked instances stand; MIG pods wake at once."""
+    plan_ = shared().shared
+    assert plan_ is not None
+    assert not plan_.packing.unserved
+    assert plan_.awake_at_once == plan_.packing.total
+    assert all(i.wake_seconds == 0 for i in plan_.instances)
+
+
+def test_sleep_on_a_node() -> None:
+    """One instance awake a GPU; waking 9.08 GB over PCIe at 20 GB/s takes 0.5 s."""
+    plan_ = shared("sleep").shared
+    assert plan_ is not None
+    # 16 residents of 9.08 and 13.76 GB are 183 GB, far below 70 % of 2 TiB.
+    assert plan_.packing.instances == {"llama": 8, "oss": 8}
+    assert plan_.awake_at_once == 8
+    assert plan_.instances[0].wake_seconds == 0.5
+    assert "--enable-sleep-mode" in plan_.instances[0].engine.argv()
+
+
+def test_too_large_says_why() -> None:
+    """A pool that the exact search would not finish is told as unplanned, not packed badly."""
+    several = {
+        name: {
+            "catalog": "llama-3.1-8b-instruct",
+            "revision": "0123456789",
+            "context_tokens": tokens,
+            "kv_cache_dtype": "fp8",
+        }
+        for name, tokens in (("a", 1024), ("b", 24_576), ("c", 65_536), ("d", 100_000))
+    }
+    pool = shared(models=several, nodes={"desired": 100}, instances=200)
+    assert pool.shared is not None
+    assert pool.shared.unplanned
+    assert pool.shared.packing.unserved == dict.fromkeys(several, 200)
+
+
+def assert_instances_hold_what_was_asked(pool: PoolPlan, sequences: int) -> None:
+    assert pool.shared is not None
+    for instance in pool.shared.instances:
+        if pool.shared.packing.instances.get(instance.model):
+            assert instance.memory.concurrent_sequences >= sequences
+
+
+@pytest.mark.parametrize("method", ["ngram", "mtp"])
+def test_a_served_instance_holds_its_sequences(method: str) -> None:
+    """A placed instance has room for the asked sequences at full context, a draft's cache included."""
+    models = {n: {**m, "speculative": {"method": method}} for n, m in tree(models=MODELS)["models"].items()}
+    assert_instances_hold_what_was_asked(shared(models=models), 8)
+
+
+@quick
+@given(environments())
+def test_shared_pools_of_generated_fleets(environment: Environment) -> None:
+    """Asked = served + unserved for each model; instances have the room; a GPU holds a model at most
+    once asleep."""
+    for pool in plan(environment).pools:
+        if pool.shared is None:
+            continue
+        asked = environment.pools[pool.name]
+        assert asked.topology == "shared"
+        for each in asked.models:
+            served = pool.shared.packing.instances.get(each.model, 0)
+            assert served + pool.shared.packing.unserved.get(each.model, 0) >= each.instances
+        assert_instances_hold_what_was_asked(pool, asked.max_sequences)
+        assert pool.shared.awake_at_once <= max(7 * len(pool.shared.packing.gpus), 0)
