@@ -78,7 +78,6 @@ def test_reservation_is_billed_on_demand() -> None:
     assert got.kind == "reservation"
 
 
-@pytest.mark.xfail(reason="an on-demand discount of the team is not applied to reservations", strict=True)
 def test_reservation_follows_an_on_demand_overlay() -> None:
     """Billed at the on-demand rate means at the team's on-demand rate, if it has one."""
     assert price({"kind": "reservation", "id": "cr-1"}, overlay()).usd.low == 50

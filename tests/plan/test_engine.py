@@ -313,7 +313,7 @@ def test_batch_is_what_the_cache_holds() -> None:
 def test_mirror_of_the_image() -> None:
     """A registry of one's own keeps the image's name."""
     engine = (
-        pool_plan(aggregated(), engine={"dynamo": "1.6.1", "image_registry": "registry.example.com/mirror/"})
+        pool_plan(disaggregated(), engine={"dynamo": "1.6.1", "image_registry": "registry.example.com/mirror/"})
         .roles[0]
         .engine
     )

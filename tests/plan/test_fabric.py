@@ -61,7 +61,7 @@ def test_p6_b300_has_no_efa_on_card_0() -> None:
 def test_small_machines_have_no_efa() -> None:
     """A g6e.4xlarge has none, so its pools run over TCP at 1 GB/s a worker, less than its 20 Gbit/s."""
     machine = AWS["g6e.4xlarge"]
-    assert fabric_kind(cell(), "auto", machine) == "tcp"
+    assert fabric_kind(cell(), "auto", machine, moves=True) == "tcp"
     got = plan_role_fabric("tcp", machine, 1)
     assert (got.rdma_interfaces_per_worker, got.line_gbps_per_worker, got.usable_gbps_per_worker) == (0, 8, 8)
     assert [n.type for n in got.layout] == ["interface"]
@@ -109,7 +109,13 @@ def test_unknown_count_is_said() -> None:
 def test_kind(cloud: str, machine: str, choice: str, own: object, expected: str) -> None:
     """The pool's wish, then the cell's, then the machine's ability."""
     here = cell(cloud, **({"fabric": own} if own else {}))
-    assert fabric_kind(here, choice, instances(cloud)[machine]) == expected  # type: ignore[arg-type]
+    assert fabric_kind(here, choice, instances(cloud)[machine], moves=True) == expected  # type: ignore[arg-type]
+
+
+def test_where_nothing_moves_no_interface_is_taken() -> None:
+    """An aggregated worker within a node sends nothing to its peers; asked for by name it still gets the fabric."""
+    assert fabric_kind(cell(), "auto", AWS["p5en.48xlarge"], moves=False) == "tcp"
+    assert fabric_kind(cell(), "efa", AWS["p5en.48xlarge"], moves=False) == "efa"
 
 
 def test_marking() -> None:
@@ -155,13 +161,11 @@ def test_layout_is_sound(environment: Environment) -> None:
             assert len(rdma) == role.fabric.rdma_interfaces_per_node
 
 
-@pytest.mark.xfail(reason="bug: workers smaller than a node's share of one EFA each ask for a whole one", strict=True)
 def test_four_workers_on_a_machine_with_one_efa() -> None:
-    """A g6e.12xlarge has 4 GPUs and one EFA: four workers that ask for one each never run together on it."""
+    """A g6e.12xlarge has 4 GPUs and one EFA: four workers that ask for one each would never run together on it."""
     assert_nics_suffice(environment_of(aggregated("g6e.12xlarge")))
 
 
-@pytest.mark.xfail(reason="the same in prod.yaml, pool nightly", strict=True)
 def test_prod_nics_suffice() -> None:
     """In every pool of prod, the workers of a node ask for no more EFAs than it has."""
     assert_nics_suffice(prod())
@@ -189,7 +193,6 @@ def test_disaggregated_on_gcp_uses_roce() -> None:
     assert [s.name for s in fleet.cells[0].network.subnets if s.purpose == "rdma"] == [f"rdma-{n}" for n in range(8)]
 
 
-@pytest.mark.xfail(reason="both gVNICs are planned into the one subnet `inference`", strict=True)
 def test_each_gvnic_has_a_network_of_its_own() -> None:
     """A3 Ultra takes two ordinary networks beside the RoCE one (cluster-toolkit: primary and one
     extra; fabric.md 2)."""

@@ -30,8 +30,8 @@ def test_aws_by_hand() -> None:
     assert got == {
         "public": ("10.16.0.0/20", "us-east-1a"),
         "system": ("10.16.16.0/20", "us-east-1a"),
-        "control-plane-a": ("10.16.32.0/22", "us-east-1a"),
-        "control-plane-b": ("10.16.36.0/22", "a second zone"),
+        "control-plane-0": ("10.16.32.0/22", "us-east-1a"),
+        "control-plane-1": ("10.16.36.0/22", "us-east-1b"),
         "inference": ("10.16.64.0/18", "us-east-1a"),
     }
 

@@ -82,7 +82,7 @@ def test_a_group_is_named_labelled_and_tainted() -> None:
 def test_pods_a_node() -> None:
     """p5 has 51 pod addresses with an EFA on card 0, p5en 149, of which Kubernetes uses 110."""
     for name, most in (("p5.48xlarge", 51), ("p5en.48xlarge", 110)):
-        assert plan(environment_of(aggregated(name))).node_groups[0].max_pods == most
+        assert plan(environment_of(aggregated(name) | {"fabric": "efa"})).node_groups[0].max_pods == most
 
 
 def choose(

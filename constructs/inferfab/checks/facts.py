@@ -9,7 +9,8 @@ from inferfab.environment.pools import Pool
 from inferfab.findings import YamlPath
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.placement import NodeGroupPlan
-from inferfab.plan.pools import PoolPlan, RolePlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.tiers import TierPlan
 

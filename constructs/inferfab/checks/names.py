@@ -81,3 +81,27 @@ def one_cluster_a_cell(facts: Facts) -> Iterator[Problem]:
                 "name another cluster",
             )
         first.setdefault(key, cell.name)
+
+
+@rule(
+    "IF-NAM-003",
+    "two node groups of one name",
+    joins=("environment", "cloud", "cluster"),
+    why="a disaggregated pool `chat` makes the groups `chat-prefill` and `chat-decode`; a pool of such a name "
+    "claims one of them.",
+    do="rename one of the pools.",
+    source="names of the plan",
+)
+def node_groups_differ(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        first: dict[str, str] = {}
+        for group in cell.node_groups:
+            if group.name in first and first[group.name] != group.pool:
+                yield Problem(
+                    ("pools", group.pool),
+                    f"pools `{first[group.name]}` and `{group.pool}` both make a node group `{group.name}` "
+                    f"in {cell.name}",
+                    f"rename `{group.pool}`",
+                    of_key=True,
+                )
+            first.setdefault(group.name, group.pool)

@@ -144,9 +144,24 @@ def available_share(cells: tuple[CellCapacity, ...], needed_share: float) -> flo
 
 
 def plan_availability(
-    tier: str, model: str, cells: tuple[CellCapacity, ...], *, utilization: float, target_percent: float | None
+    tier: str,
+    model: str,
+    cells: tuple[CellCapacity, ...],
+    *,
+    utilization: float,
+    target_percent: float | None,
+    spills: bool = True,
 ) -> AvailabilityPlan:
-    share = available_share(cells, utilization)
+    """The figure of one model in one tier.
+
+    :param spills: requests may go to another cell; otherwise each cell carries its own, and the figure is the
+        share of requests that are served.
+    """
+    if spills:
+        share = available_share(cells, utilization)
+    else:
+        whole = sum(c.share for c in cells) or 1.0
+        share = math.fsum(c.share / whole * available_share((c,), utilization) for c in cells)
     rates = reliability()
     return AvailabilityPlan(
         tier=tier,

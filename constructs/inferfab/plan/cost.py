@@ -66,43 +66,52 @@ def hourly_price(
     """The price of an instance-hour under the way it is bought.
 
     Order: the team's overlay, the environment's own figure, the catalog's price of that kind and region, a
-    published bound on the on-demand price, and otherwise from 0 to unknown.
+    published bound on the on-demand price, and otherwise from 0 to unknown. A reservation is billed at the
+    on-demand rate, used or not, so the team's on-demand rate is its rate too.
     """
-    for line in reversed(overlay):
-        if (line.cloud, line.instance, line.kind) == (cloud, instance, capacity.kind) and line.region in (None, region):
-            how = f"{line.source}, {line.as_of}"
-            return HourlyPrice(
-                instance=instance, kind=capacity.kind, usd=Range.exact(line.usd_per_hour), basis="overlay", how=how
-            )
+    kind: PriceKind = "on_demand" if capacity.kind == "reservation" else capacity.kind
+    own = _own(cloud, region, instance, capacity.kind, overlay) or _own(cloud, region, instance, kind, overlay)
+    if own:
+        usd = Range.exact(own.usd_per_hour)
+        how = f"{own.source}, {own.as_of}"
+        return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="overlay", how=how)
     if isinstance(capacity, CapacityBlock) and capacity.usd_per_instance_hour is not None:
         usd = Range.exact(capacity.usd_per_instance_hour)
-        return HourlyPrice(
-            instance=instance, kind=capacity.kind, usd=usd, basis="environment", how="stated beside the capacity block"
-        )
-    # A reservation is billed at the on-demand rate, used or not.
-    kind: PriceKind = "on_demand" if capacity.kind == "reservation" else capacity.kind
+        how = "stated beside the capacity block"
+        return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="environment", how=how)
     found = price_table().get((cloud, region, instance, kind))
     if found:
         usd = Range(low=found.usd_per_hour_low, high=found.usd_per_hour_high)
-        return HourlyPrice(
-            instance=instance, kind=capacity.kind, usd=usd, basis="catalog", how=f"{found.source}, {found.as_of}"
-        )
-    return _bounded(cloud, region, instance, capacity.kind, kind)
+        how = f"{found.source}, {found.as_of}"
+        return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="catalog", how=how)
+    return _bounded(cloud, region, instance, capacity.kind, kind, overlay)
 
 
-def _bounded(cloud: Cloud, region: str, instance: str, shown: str, kind: PriceKind) -> HourlyPrice:
-    on_demand = price_table().get((cloud, region, instance, "on_demand"))
+def _own(cloud: Cloud, region: str, instance: str, kind: str, overlay: tuple[PriceOverlay, ...]) -> PriceOverlay | None:
+    """The last line of the overlay that fits; a line that names the region goes before one that does not."""
+    fitting = [o for o in overlay if (o.cloud, o.instance, o.kind) == (cloud, instance, kind)]
+    exact = [o for o in fitting if o.region == region]
+    anywhere = [o for o in fitting if o.region is None]
+    found = exact or anywhere
+    return found[-1] if found else None
+
+
+def _bounded(
+    cloud: Cloud, region: str, instance: str, shown: str, kind: PriceKind, overlay: tuple[PriceOverlay, ...]
+) -> HourlyPrice:
+    """A range from a published bound on the on-demand price, or from 0 to unknown."""
     rule = next((r for r in price_file().rules if r.kind == kind), None)
-    if rule and on_demand:
-        usd = Range(
-            low=on_demand.usd_per_hour_low * rule.of_on_demand_low,
-            high=on_demand.usd_per_hour_high * rule.of_on_demand_high,
-        )
-        how = f"no {kind} price known; {rule.why} ({rule.source}), on-demand price of {on_demand.as_of}"
+    listed = price_table().get((cloud, region, instance, "on_demand"))
+    own = _own(cloud, region, instance, "on_demand", overlay)
+    low = own.usd_per_hour if own else listed.usd_per_hour_low if listed else None
+    high = own.usd_per_hour if own else listed.usd_per_hour_high if listed else None
+    name = kind.replace("_", " ")
+    if rule and low is not None and high is not None:
+        usd = Range(low=low * rule.of_on_demand_low, high=high * rule.of_on_demand_high)
+        dated = own.as_of if own else listed.as_of if listed else ""
+        how = f"no {name} price known; {rule.why} ({rule.source}), on-demand price of {dated}"
         return HourlyPrice(instance=instance, kind=shown, usd=usd, basis="bound", how=how)
-    how = (
-        f"the catalog has no {kind.replace('_', ' ')} price of {instance} in {region}; give one under `prices.overlay`"
-    )
+    how = f"the catalog has no {name} price of {instance} in {region}; give one under `prices.overlay`"
     return HourlyPrice(instance=instance, kind=shown, usd=Range(low=0.0, high=None), basis="unknown", how=how)
 
 

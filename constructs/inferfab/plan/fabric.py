@@ -79,10 +79,16 @@ class RoleFabricPlan(Record):
         return self.line_gbps_per_worker * self.efficiency
 
 
-def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType) -> FabricKind:
-    """The fabric that a pool gets: what it asks for, else what the cell asks for, else what the machine has."""
+def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType, *, moves: bool) -> FabricKind:
+    """The fabric that a pool gets: what it asks for, else what the cell asks for, else what the machine has.
+
+    :param moves: KV cache or activations travel between nodes. Where nothing does, pods get no RDMA interfaces:
+        a machine often has fewer of them than workers, and they cost privileged pods and huge pages.
+    """
     if choice != "auto":
         return choice
+    if not moves:
+        return "tcp"
     if cell.fabric is not None and (cell.fabric.kind == "tcp" or machine.rdma_gbps > 0):
         return cell.fabric.kind
     if machine.rdma_gbps > 0:
@@ -140,11 +146,16 @@ def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: i
     )
 
 
+def gvnic_subnet(position: int) -> str:
+    """Google takes one interface a network: the first stands in the inference subnet, each further in its own."""
+    return "inference" if position == 0 else f"gvnic-{position}"
+
+
 def _layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
     nics = machine.nics
     if isinstance(nics, RoceNics):
         plain = [
-            NicPlan(card=n, device=0, type="gvnic", subnet="inference", gbps=nics.gvnic_gbps)
+            NicPlan(card=n, device=0, type="gvnic", subnet=gvnic_subnet(n), gbps=nics.gvnic_gbps)
             for n in range(nics.gvnic_count)
         ]
         rdma = [

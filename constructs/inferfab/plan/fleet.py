@@ -6,7 +6,7 @@ from datetime import date
 from pydantic import NonNegativeInt, PositiveInt, ValidationError
 
 from inferfab.catalog.engines import EnginePair, engine_pairs
-from inferfab.catalog.instances import Cloud, instances
+from inferfab.catalog.instances import Cloud, RoceNics, instances
 from inferfab.environment.environment import Environment
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
@@ -16,8 +16,9 @@ from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
+from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
-from inferfab.plan.pools import PlacedPool, PoolContext, PoolPlan, plan_pool
+from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
@@ -233,7 +234,9 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
     cell = environment.cells[name]
     kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
     kind = next(k for k in _BEST_FIRST if k in kinds)
-    nics = max((instances(cell.cloud)[g.instance].rdma_nic_count for p in placed for g in p.node_groups), default=0)
+    machines = [instances(cell.cloud)[g.instance] for p in placed for g in p.node_groups]
+    nics = max((m.rdma_nic_count for m in machines), default=0)
+    gvnics = max((m.nics.gvnic_count for m in machines if isinstance(m.nics, RoceNics)), default=1)
     return CellPlan(
         name=name,
         cloud=cell.cloud,
@@ -243,7 +246,7 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,
-        network=plan_network(cell, nics if kind == "roce" else 0),
+        network=plan_network(cell, nics if kind == "roce" else 0, gvnics),
         fabric=plan_cell_fabric(cell, kind),
         gateway_replicas=cell.gateways.replicas,
         gateway_public=cell.gateways.public,
@@ -279,7 +282,11 @@ def _availability(
         )
         utilization = max(p.pool.workload.utilization for pools in by_cell.values() for p in pools)
         target = tiers[tier].availability_target_percent
-        found.append(plan_availability(tier, model, cells, utilization=utilization, target_percent=target))
+        found.append(
+            plan_availability(
+                tier, model, cells, utilization=utilization, target_percent=target, spills=tiers[tier].spill != "never"
+            )
+        )
     return tuple(found)
 
 

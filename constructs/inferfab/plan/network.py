@@ -3,10 +3,12 @@
 import ipaddress
 from typing import Literal
 
+from inferfab.catalog.regions import regions
 from inferfab.environment.cells import Cell, ExistingNetwork, NewNetwork
+from inferfab.plan.fabric import gvnic_subnet
 from inferfab.record import Record
 
-Purpose = Literal["public", "system", "control-plane", "inference", "rdma"]
+Purpose = Literal["public", "system", "control-plane", "inference", "gvnic", "rdma"]
 
 
 class SubnetPlan(Record):
@@ -16,7 +18,6 @@ class SubnetPlan(Record):
     purpose: Purpose
     cidr: str
     zone: str
-    """Zone, or the words ``a second zone`` where the control plane wants two."""
 
 
 class NetworkPlan(Record):
@@ -28,9 +29,10 @@ class NetworkPlan(Record):
     """Empty for an existing network; its subnets are named by id in the environment."""
 
 
-def plan_network(cell: Cell, rdma_nics: int) -> NetworkPlan:
-    """Cut the cell's range: lower quarter for public, system and control-plane subnets, second quarter for GPU
-    nodes and their pods, upper half in equal parts for RDMA NICs where the fabric has a network of its own.
+def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
+    """Cut the cell's range: the lower quarter for public, system, control-plane and further gVNIC subnets, the second
+    quarter for GPU nodes and their pods, the upper half in equal parts for RDMA NICs where the fabric has a network
+    of its own.
     """
     network = cell.network
     if isinstance(network, ExistingNetwork):
@@ -38,28 +40,39 @@ def plan_network(cell: Cell, rdma_nics: int) -> NetworkPlan:
     assert isinstance(network, NewNetwork)
     whole = ipaddress.IPv4Network(network.cidr)
     quarters = list(whole.subnets(prefixlen_diff=2))
-    eighths = list(quarters[0].subnets(prefixlen_diff=2))
-    second = "a second zone"
+    sixteenths = list(quarters[0].subnets(prefixlen_diff=2))
     subnets = [
-        SubnetPlan(name="public", purpose="public", cidr=str(eighths[0]), zone=cell.zone),
-        SubnetPlan(name="system", purpose="system", cidr=str(eighths[1]), zone=cell.zone),
+        SubnetPlan(name="public", purpose="public", cidr=str(sixteenths[0]), zone=cell.zone),
+        SubnetPlan(name="system", purpose="system", cidr=str(sixteenths[1]), zone=cell.zone),
     ]
+    parts = list(sixteenths[2].subnets(prefixlen_diff=2))
     if cell.cloud == "aws":
         # EKS wants its control plane's interfaces in two zones; nodes still stand in one.
-        parts = list(eighths[2].subnets(prefixlen_diff=2))
+        zones = (cell.zone, second_zone(cell))
         subnets += [
-            SubnetPlan(name="control-plane-a", purpose="control-plane", cidr=str(parts[0]), zone=cell.zone),
-            SubnetPlan(name="control-plane-b", purpose="control-plane", cidr=str(parts[1]), zone=second),
+            SubnetPlan(name=f"control-plane-{n}", purpose="control-plane", cidr=str(part), zone=zone)
+            for n, (part, zone) in enumerate(zip(parts, zones, strict=False))
+        ]
+    else:
+        subnets += [
+            SubnetPlan(name=gvnic_subnet(n), purpose="gvnic", cidr=str(parts[n - 1]), zone=cell.zone)
+            for n in range(1, gvnics)
         ]
     subnets.append(SubnetPlan(name="inference", purpose="inference", cidr=str(quarters[1]), zone=cell.zone))
     if rdma_nics:
         rdma = ipaddress.IPv4Network(rdma_cidr(cell) or str(list(whole.subnets(prefixlen_diff=1))[1]))
         extra_bits = max(0, (rdma_nics - 1).bit_length())
-        parts = list(rdma.subnets(prefixlen_diff=extra_bits))[:rdma_nics]
+        cut = list(rdma.subnets(prefixlen_diff=extra_bits))[:rdma_nics]
         subnets += [
-            SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone) for n, part in enumerate(parts)
+            SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone) for n, part in enumerate(cut)
         ]
     return NetworkPlan(existing_id=None, cidr=network.cidr, subnets=tuple(subnets))
+
+
+def second_zone(cell: Cell) -> str:
+    """Another zone of the region, the first in the catalog's order; the cell's own where none is known."""
+    region = regions().get(f"{cell.cloud}:{cell.region}")
+    return next((z for z in region.zones if z != cell.zone), cell.zone) if region else cell.zone
 
 
 def rdma_cidr(cell: Cell) -> str | None:

@@ -1,8 +1,11 @@
 """How fast a worker can be at all: a roofline with stated efficiencies, as a range.
 
 Prefill is bound by arithmetic, decode by memory traffic. The range comes from the efficiencies that engines
-reach of the datasheet: 35 to 60 % of dense FLOPs in prefill, 50 to 80 % of memory bandwidth in decode. It is
-an estimate, unproven until the pool is simulated or measured; the plan shows published points beside it.
+reach of the datasheet: 35 to 60 % of dense FLOPs in prefill, 50 to 80 % of memory bandwidth in decode. Wide
+tensor parallelism and mixtures of experts reach less (collectives, uneven experts): against the offline
+throughput that TensorRT-LLM publishes for Llama 3.1 405B and Qwen3-235B the low ends were twice too good, so
+they start at 20 % and 25 % there, and in between for four GPUs. An estimate, unproven until the pool is
+simulated or measured; the plan shows published points beside it.
 """
 
 import math
@@ -18,6 +21,8 @@ from inferfab.record import Record
 
 FLOPS_EFFICIENCY = Range(low=0.35, high=0.60)
 BANDWIDTH_EFFICIENCY = Range(low=0.50, high=0.80)
+LOW_EFFICIENCIES = ((8, 0.20, 0.25), (4, 0.28, 0.38), (1, FLOPS_EFFICIENCY.low, BANDWIDTH_EFFICIENCY.low))
+"""(tensor parallelism from, share of FLOPs, share of bandwidth) reached at least; experts count as the widest."""
 
 _COMPUTE: dict[Quantization, tuple[Precision, ...]] = {
     "bf16": ("bf16",), "fp8": ("fp8", "bf16"), "int8": ("bf16",), "int4": ("bf16",),
@@ -45,6 +50,12 @@ class PerformancePlan(Record):
 def peak_tflops(gpu: Gpu, quantization: Quantization) -> float | None:
     """Dense peak in the best arithmetic that both checkpoint and GPU can do; None if there is none."""
     return next((gpu.dense_tflops[p] for p in _COMPUTE[quantization] if p in gpu.dense_tflops), None)
+
+
+def low_efficiencies(model: ModelPlan, parallel: Parallelism) -> tuple[float, float]:
+    """(share of FLOPs, share of bandwidth) that a worker reaches at least."""
+    width = 8 if model.shape.experts else parallel.tensor
+    return next((flops, bandwidth) for least, flops, bandwidth in LOW_EFFICIENCIES if width >= least)
 
 
 def flops_per_prompt_token(model: ModelPlan, prompt_tokens: int) -> float:
@@ -101,7 +112,7 @@ def _prefill_rate(model: ModelPlan, gpu: Gpu, parallel: Parallelism, prompt_toke
         return None
     ideal = peak * 1e12 * parallel.gpus / flops_per_prompt_token(model, prompt_tokens)
     assert FLOPS_EFFICIENCY.high is not None
-    return Range(low=ideal * FLOPS_EFFICIENCY.low, high=ideal * FLOPS_EFFICIENCY.high)
+    return Range(low=ideal * low_efficiencies(model, parallel)[0], high=ideal * FLOPS_EFFICIENCY.high)
 
 
 def _decode(
@@ -124,16 +135,17 @@ def _decode(
     if not batch:
         return 0, None
     weights = memory.weights_bytes_per_gpu + memory.draft_bytes_per_gpu
+    low = low_efficiencies(model, parallel)[1]
     assert BANDWIDTH_EFFICIENCY.high is not None
     if itl_at_most_ms is not None:
         # The promise must hold even at the lower efficiency, so the batch is cut for that one.
-        budget = itl_at_most_ms / 1000 * bandwidth * BANDWIDTH_EFFICIENCY.low / parallel.pipeline
+        budget = itl_at_most_ms / 1000 * bandwidth * low / parallel.pipeline
         batch = min(batch, parallel.pipeline * max(1, int((budget - weights) / per_sequence)))
     part = math.ceil(batch / parallel.pipeline)
     moved = (weights + part * per_sequence) * parallel.pipeline
     step = Range(
         low=moved / (bandwidth * BANDWIDTH_EFFICIENCY.high) * 1000,
-        high=moved / (bandwidth * BANDWIDTH_EFFICIENCY.low) * 1000,
+        high=moved / (bandwidth * low) * 1000,
     )
     return batch * parallel.data, step
 

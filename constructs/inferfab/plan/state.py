@@ -16,7 +16,7 @@ class StatePlan(Record):
 
 
 def plan_state(environment: Environment) -> StatePlan | None:
-    """As the environment states it, else a bucket of the AWS account in the first AWS cell's region; None without AWS."""
+    """As stated, else a bucket of the AWS account in the first AWS cell's region; None without AWS."""
     if environment.state is not None:
         stated = environment.state
         return StatePlan(bucket=stated.bucket, region=stated.region, key_prefix=stated.key_prefix)

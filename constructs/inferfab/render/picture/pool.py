@@ -2,7 +2,8 @@
 
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.placement import NodeGroupPlan
-from inferfab.plan.pools import PoolPlan, RolePlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.roles import RolePlan
 from inferfab.render.picture.colours import Colour
 from inferfab.render.picture.labels import (
     capacities,

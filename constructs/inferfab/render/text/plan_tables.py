@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
-from inferfab.plan.pools import PoolPlan, RolePlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.roles import RolePlan
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, usd_range
 
 if TYPE_CHECKING:

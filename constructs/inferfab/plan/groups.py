@@ -1,0 +1,55 @@
+"""The node groups that hold the workers of a pool."""
+
+from inferfab.plan.names import node_group_name
+from inferfab.plan.place import Place
+from inferfab.plan.placement import NodeGroupPlan, Role, nodes_for, workers_on_node
+from inferfab.plan.quantities import Bounds
+from inferfab.plan.roles import RolePlan
+from inferfab.plan.transport import EFA_HUGEPAGES_MIB
+
+MOST_PODS = 110
+"""Kubernetes itself is tested to so many pods a node; a GPU node needs a few dozen."""
+
+
+def group_of_role(pool: str, role: RolePlan, place: Place) -> NodeGroupPlan:
+    """The node group of one role: prefill and decode never share a host."""
+    gpus_on_node, gpus_per_worker = place.machine.gpu_count, role.parallelism.gpus
+    per_node, per_worker = workers_on_node(gpus_on_node, gpus_per_worker)
+    nodes = role.workers.map(lambda n: nodes_for(n, gpus_on_node, gpus_per_worker))
+    return node_group(
+        pool,
+        role.role,
+        place,
+        nodes,
+        workers_per_node=per_node,
+        nodes_per_worker=per_worker,
+        idle=nodes.desired * gpus_on_node - role.workers.desired * gpus_per_worker,
+    )
+
+
+def node_group(
+    pool: str, role: Role, place: Place, nodes: Bounds, *, workers_per_node: int, nodes_per_worker: int, idle: int
+) -> NodeGroupPlan:
+    machine, where = place.machine, place.context
+    max_pods = machine.max_pods_with_rdma if place.fabric == "efa" else machine.max_pods
+    return NodeGroupPlan(
+        name=node_group_name(pool, role),
+        cell=where.cell_name,
+        pool=pool,
+        role=role,
+        cloud=where.cell.cloud,
+        region=where.cell.region,
+        zone=where.cell.zone,
+        instance=machine.name,
+        gpu=machine.gpu,
+        gpus_per_node=machine.gpu_count,
+        nodes=nodes,
+        workers_per_node=workers_per_node,
+        nodes_per_worker=nodes_per_worker,
+        idle_gpus=idle,
+        capacity=place.capacity,
+        labels={"inferfab/cell": where.cell_name, "inferfab/pool": pool, "inferfab/role": role},
+        taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
+        max_pods=min(MOST_PODS, max_pods) if max_pods else None,
+        hugepages_2mi_mib=EFA_HUGEPAGES_MIB * max(1, workers_per_node) if place.fabric == "efa" else 0,
+    )

@@ -1,0 +1,58 @@
+"""Where a pool stands: its cell, and the machine, fabric and capacity that it gets there."""
+
+from inferfab.catalog.engines import EnginePair
+from inferfab.catalog.instances import InstanceType
+from inferfab.environment.capacity import Capacity
+from inferfab.environment.cells import Cell
+from inferfab.environment.money import PriceOverlay
+from inferfab.environment.pools import Pool, PoolInCell, Workers
+from inferfab.plan.engine import parallelism
+from inferfab.plan.fabric import fabric_kind
+from inferfab.plan.placement import choose_instance
+from inferfab.plan.transport import FabricKind
+from inferfab.record import Record
+
+
+class PoolContext(Record):
+    """Where a pool is placed and what it may read."""
+
+    environment: str
+    cell_name: str
+    cell: Cell
+    pair: EnginePair
+    image_registry: str | None
+    overlay: tuple[PriceOverlay, ...]
+
+
+class Place(Record):
+    """A context with what was chosen in it."""
+
+    context: PoolContext
+    machine: InstanceType
+    fabric: FabricKind
+    capacity: Capacity
+
+
+def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], where: PoolContext) -> Place:
+    """Choose machine, fabric and capacity.
+
+    :raises KeyError: if the cloud has no such machine; the checks say so beforehand.
+    """
+    biggest = max((parallelism(w).gpus for w in workers), default=1)
+    machine = choose_instance(
+        where.cell.cloud,
+        where.cell.region,
+        instance=pool.instance,
+        gpu=pool.gpu,
+        gpus_per_worker=biggest,
+        needs_rdma=pool.topology == "disaggregated" and pool.fabric != "tcp",
+    )
+    if machine is None:
+        raise KeyError(pool.instance or pool.gpu)
+    moves = pool.topology == "disaggregated" or biggest > machine.gpu_count
+    return Place(
+        context=where,
+        machine=machine,
+        fabric=fabric_kind(where.cell, pool.fabric, machine, moves=moves),
+        capacity=(here and here.capacity) or pool.capacity,
+    )

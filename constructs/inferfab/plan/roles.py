@@ -1,0 +1,109 @@
+"""The workers of one role: memory, speed, NICs and command line of each."""
+
+from inferfab.catalog.gpus import gpus
+from inferfab.environment.pools import Replicas, Workers
+from inferfab.environment.tiers import Workload
+from inferfab.plan.engine import EnginePlan, batched_tokens, max_sequences, parallelism, plan_engine
+from inferfab.plan.fabric import RoleFabricPlan, plan_role_fabric
+from inferfab.plan.memory import MemoryPlan, Parallelism, plan_memory
+from inferfab.plan.names import node_group_name
+from inferfab.plan.performance import PerformancePlan, plan_performance
+from inferfab.plan.place import Place
+from inferfab.plan.placement import Role, workers_on_node
+from inferfab.plan.quantities import GIB, Bounds
+from inferfab.plan.served import ModelPlan
+from inferfab.plan.tiers import TierPlan
+from inferfab.plan.transport import Transport, efa_transport, roce_transport, tcp_transport
+from inferfab.record import Record
+
+
+class RolePlan(Record):
+    """The workers of one role of a pool."""
+
+    role: Role
+    node_group: str
+    parallelism: Parallelism
+    workers: Bounds
+    memory: MemoryPlan
+    performance: PerformancePlan
+    fabric: RoleFabricPlan
+    engine: EnginePlan
+
+
+def replica_bounds(asked: Replicas) -> Bounds:
+    low, desired, high = asked.bounds
+    return Bounds(min=low, desired=desired, max=high)
+
+
+def _transport(fabric: RoleFabricPlan, place: Place, nodes: int) -> Transport:
+    """Of one pod: a worker that spans nodes has one on each, with that node's interfaces."""
+    interfaces = fabric.rdma_interfaces_per_worker // nodes
+    if place.fabric == "efa":
+        asked = place.context.cell.fabric
+        dranet = asked is not None and asked.kind == "efa" and asked.plugin == "dranet"
+        return efa_transport(interfaces, dranet=dranet, image_suffix=place.context.pair.efa_tag_suffix)
+    if place.fabric == "roce":
+        # Google marks by itself and hands NICs to pods as networks, not as an extended resource.
+        return roce_transport(interfaces, traffic_class=None, nic_resource=None)
+    return tcp_transport()
+
+
+def plan_role(
+    pool: str,
+    role: Role,
+    workers: Workers,
+    place: Place,
+    tier: TierPlan,
+    model: ModelPlan,
+    *,
+    block_tokens: int,
+    workload: Workload,
+) -> RolePlan:
+    """Decide one role of a pool at a place."""
+    machine = place.machine
+    parallel = parallelism(workers)
+    _, nodes = workers_on_node(machine.gpu_count, parallel.gpus)
+    stated = round(workers.overhead_gib * GIB) if workers.overhead_gib is not None else None
+    memory = plan_memory(
+        model,
+        gpus()[machine.gpu],
+        parallel,
+        gpu_memory_utilization=workers.gpu_memory_utilization,
+        batched_tokens=batched_tokens(role, workers),
+        sequences=workers.max_sequences or 256,
+        stated_overhead_bytes=stated,
+    )
+    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus)
+    mean_tokens = workload.prompt_tokens + workload.output_tokens / 2
+    return RolePlan(
+        role=role,
+        node_group=node_group_name(pool, role),
+        parallelism=parallel,
+        workers=replica_bounds(workers.replicas),
+        memory=memory,
+        performance=plan_performance(
+            model,
+            gpus()[machine.gpu],
+            parallel,
+            memory,
+            prompt_tokens=workload.prompt_tokens,
+            output_tokens=workload.output_tokens,
+            max_sequences=max_sequences(workers, model, memory, mean_tokens),
+            itl_at_most_ms=tier.strictest_ms("itl"),
+            reads_prompts=role != "decode",
+            writes_answers=role != "prefill",
+        ),
+        fabric=fabric,
+        engine=plan_engine(
+            place.context.pair,
+            model,
+            role,
+            workers,
+            memory,
+            _transport(fabric, place, nodes),
+            block_tokens=block_tokens,
+            mean_sequence_tokens=mean_tokens,
+            image_registry=place.context.image_registry,
+            nodes=nodes,
+        ),
+    )
