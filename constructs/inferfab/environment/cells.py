@@ -14,6 +14,8 @@ class NewNetwork(Input):
     kind: Literal["new"] = "new"
     cidr: Cidr
     """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
+    egress: Literal["nat", "none"] = "nat"
+    """How nodes reach the internet. Default `nat`; `none` needs images from a mirror that the endpoints reach."""
 
 
 class ExistingNetwork(Input):
@@ -42,6 +44,10 @@ class Cluster(Input):
     """Minor version, quoted. Default: 1.36."""
     existing: str | None = None
     """Name of a cluster that is already there. Default: we make one."""
+    ami_release: Annotated[str, Field(pattern=r"^1\.\d{2}\.\d+-\d{8}$")] | None = None
+    """Release of the EKS-optimized images, `1.36.1-20261014`. Default: the newest when a group is made, kept until
+    this is written: a floating release would roll every GPU node.
+    """
 
 
 class EfaFabric(Input):

@@ -33,6 +33,8 @@ class Environment(Input):
     """Team that answers for it."""
     tags: dict[str, str] = {}
     """Tags on every cloud resource."""
+    protected: bool = True
+    """Refuse to destroy clusters, state and the model store. Default: yes; an environment to be thrown away says no."""
     accounts: Accounts
     state: State | None = None
     """Default: bucket `inferfab-state-<account>-<environment>` in the first AWS cell's region."""

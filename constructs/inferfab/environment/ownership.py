@@ -16,6 +16,8 @@ class AwsAccount(Input):
     """Name of the IAM role that plans and applies."""
     permissions_boundary: str | None = None
     """Name of an IAM policy that bounds every role we create. Default: no boundary."""
+    admin_roles: Items[Annotated[str, Field(pattern=r"^[\w+=,.@/-]{1,128}$")]] = ()
+    """IAM roles (names) whose people administer the clusters. Default: the deploy role only."""
 
 
 class GcpAccount(Input):

@@ -12,6 +12,8 @@ class Routing(Input):
 
     domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]{2,}$", max_length=200)]
     """Zone under which the tiers' names stand: `priority.<domain>`, `standard.<domain>`, …"""
+    zone: str | None = None
+    """Hosted zone in Route 53 that exists already and holds the names. Default: the domain itself."""
     policy: Literal["latency", "geoproximity", "weighted"] = "latency"
     """How a client is matched to a cell. Default: lowest latency."""
     ttl_seconds: Annotated[int, Field(ge=1, le=3600)] = 30

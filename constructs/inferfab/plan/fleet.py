@@ -11,6 +11,7 @@ from inferfab.environment.environment import Environment
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
+from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
@@ -41,6 +42,8 @@ class Ownership(Record):
     state: StatePlan | None
     """None without an AWS account: state lives in S3."""
     access: Access
+    protected: bool
+    aws: AwsGlobalNames
 
 
 class CellPlan(Record):
@@ -51,9 +54,12 @@ class CellPlan(Record):
     region: str
     zone: str
     traffic_share: float
+    aws: AwsCellNames | None
+    """Names of the cell's AWS resources; None on another cloud."""
     cluster: str
     cluster_exists: bool
     kubernetes: str
+    ami_release: str | None
     network: NetworkPlan
     fabric: CellFabricPlan
     gateway_replicas: NonNegativeInt
@@ -202,6 +208,8 @@ def _plan(environment: Environment) -> FleetPlan:
             accounts=environment.accounts,
             state=plan_state(environment),
             access=environment.access,
+            protected=environment.protected,
+            aws=aws_global_names(environment.name),
         ),
         engine=pair,
         models=tuple(models.values()),
@@ -232,6 +240,7 @@ _BEST_FIRST: tuple[FabricKind, ...] = ("roce", "efa", "tcp")
 
 def _cell(environment: Environment, name: str, share: float, placed: list[PlacedPool]) -> CellPlan:
     cell = environment.cells[name]
+    account = environment.accounts.aws if cell.cloud == "aws" else None
     kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
     kind = next(k for k in _BEST_FIRST if k in kinds)
     machines = [instances(cell.cloud)[g.instance] for p in placed for g in p.node_groups]
@@ -243,9 +252,11 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         region=cell.region,
         zone=cell.zone,
         traffic_share=share,
+        aws=aws_cell_names(environment.name, name, cell.region, account.account_id) if account else None,
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,
+        ami_release=cell.cluster.ami_release,
         network=plan_network(cell, nics if kind == "roce" else 0, gvnics),
         fabric=plan_cell_fabric(cell, kind),
         gateway_replicas=cell.gateways.replicas,

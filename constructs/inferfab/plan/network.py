@@ -25,6 +25,8 @@ class NetworkPlan(Record):
 
     existing_id: str | None
     cidr: str
+    egress: Literal["nat", "none"] | None
+    """None for an existing network: its routes are somebody else's."""
     subnets: tuple[SubnetPlan, ...]
     """Empty for an existing network; its subnets are named by id in the environment."""
 
@@ -36,7 +38,7 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
     """
     network = cell.network
     if isinstance(network, ExistingNetwork):
-        return NetworkPlan(existing_id=network.vpc_id, cidr=network.cidr, subnets=())
+        return NetworkPlan(existing_id=network.vpc_id, cidr=network.cidr, egress=None, subnets=())
     assert isinstance(network, NewNetwork)
     whole = ipaddress.IPv4Network(network.cidr)
     quarters = list(whole.subnets(prefixlen_diff=2))
@@ -66,7 +68,7 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
         subnets += [
             SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone) for n, part in enumerate(cut)
         ]
-    return NetworkPlan(existing_id=None, cidr=network.cidr, subnets=tuple(subnets))
+    return NetworkPlan(existing_id=None, cidr=network.cidr, egress=network.egress, subnets=tuple(subnets))
 
 
 def second_zone(cell: Cell) -> str:

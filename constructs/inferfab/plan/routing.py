@@ -45,6 +45,8 @@ class RoutingPlan(Record):
     """Geo-routing of the environment."""
 
     domain: str | None
+    zone: str | None
+    """Hosted zone that holds the names."""
     policy: str
     ttl_seconds: int | None
     routes: tuple[TierRoute, ...]
@@ -107,6 +109,7 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
     )
     return RoutingPlan(
         domain=asked.domain if asked else None,
+        zone=(asked.zone or asked.domain) if asked else None,
         policy=asked.policy if asked else "none",
         ttl_seconds=asked.ttl_seconds if asked else None,
         routes=tuple(routes),

@@ -1,0 +1,83 @@
+"""Names in AWS. Stacks meet each other through them, not through each other's state."""
+
+from inferfab.catalog.limits import limit
+from inferfab.plan.names import digest
+from inferfab.record import Record
+
+_LOAD_BALANCER_LENGTH = 32
+"""Load balancer and target group names. Source: ELB API reference, CreateLoadBalancer and CreateTargetGroup."""
+
+
+class AwsCellNames(Record):
+    """Names of one cell's resources."""
+
+    prefix: str
+    """``<environment>-<cell>``: begins every name, and is the value of the Name tag."""
+    cluster_role: str
+    node_role: str
+    system_node_group: str
+    cluster_key: str
+    """KMS alias of the key that encrypts Kubernetes secrets, node disks and logs."""
+    flow_log_group: str
+    load_balancer: str
+    target_group: str
+    autoscaler_role: str
+    load_balancer_controller_role: str
+    ebs_csi_role: str
+    external_secrets_role: str
+    capacity_publisher_role: str
+    model_reader_role: str
+    model_bucket: str
+    """One a region and environment; cells of a region share it."""
+
+
+class AwsGlobalNames(Record):
+    """Names of what an environment has once."""
+
+    alerts_topic: str
+    budget: str
+    capacity_namespace: str
+    """CloudWatch namespace of the capacity number that routing looks at."""
+    capacity_metric: str
+
+
+def fit(name: str, most: int) -> str:
+    """``name``, or its beginning with a digest of the whole where it is too long: short, and still one of a kind."""
+    if len(name) <= most:
+        return name
+    mark = digest(name)
+    return f"{name[: most - len(mark) - 1].rstrip('-')}-{mark}"
+
+
+def aws_cell_names(environment: str, cell: str, region: str, account_id: str) -> AwsCellNames:
+    prefix = f"{environment}-{cell}"
+
+    def role(purpose: str) -> str:
+        return fit(f"{prefix}-{purpose}", limit("aws_iam_role_name_length"))
+
+    return AwsCellNames(
+        prefix=prefix,
+        cluster_role=role("cluster"),
+        node_role=role("node"),
+        system_node_group="system",
+        cluster_key=f"alias/{prefix}-cluster",
+        flow_log_group=f"/inferfab/{prefix}/flow-logs",
+        load_balancer=fit(prefix, _LOAD_BALANCER_LENGTH),
+        target_group=fit(f"{prefix}-gateway", _LOAD_BALANCER_LENGTH),
+        autoscaler_role=role("autoscaler"),
+        load_balancer_controller_role=role("lbc"),
+        ebs_csi_role=role("ebs-csi"),
+        external_secrets_role=role("secrets"),
+        capacity_publisher_role=role("capacity"),
+        model_reader_role=role("models"),
+        model_bucket=fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
+    )
+
+
+def aws_global_names(environment: str) -> AwsGlobalNames:
+    return AwsGlobalNames(
+        alerts_topic=f"{environment}-alerts",
+        budget=f"{environment}-gpu-fleet",
+        capacity_namespace="Inferfab",
+        capacity_metric="FreeCapacityPercent",
+    )
