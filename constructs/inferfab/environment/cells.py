@@ -38,7 +38,7 @@ Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
 class Cluster(Input):
     """The cell's Kubernetes cluster."""
 
-    kubernetes: Annotated[str, Field(pattern=r"^1\.\d{2}$")] = "1.36"
+    kubernetes: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
     """Minor version, quoted. Default: 1.36."""
     existing: str | None = None
     """Name of a cluster that is already there. Default: we make one."""

@@ -28,7 +28,7 @@ class PriceOverlay(Input):
     """Per instance-hour."""
     source: str
     """Where the figure comes from (contract, bill), shown beside every sum that uses it."""
-    as_of: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    as_of: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     """Date of the figure, quoted, `2026-11-01`."""
 
 

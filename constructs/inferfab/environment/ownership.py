@@ -10,9 +10,9 @@ from inferfab.environment.base import Cidr, Input, Items
 class AwsAccount(Input):
     """The AWS account of this environment."""
 
-    account_id: Annotated[str, Field(pattern=r"^\d{12}$")]
+    account_id: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """Twelve digits, quoted (an unquoted number loses leading zeros)."""
-    deploy_role: Annotated[str, Field(pattern=r"^[\w+=,.@-]{1,64}$")] = "inferfab-deploy"
+    deploy_role: Annotated[str, Field(pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$")] = "inferfab-deploy"
     """Name of the IAM role that plans and applies."""
     permissions_boundary: str | None = None
     """Name of an IAM policy that bounds every role we create. Default: no boundary."""
@@ -39,7 +39,7 @@ class State(Input):
 
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
     region: str
-    key_prefix: Annotated[str, Field(pattern=r"^[\w./-]+$")] = "inferfab"
+    key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "inferfab"
     """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from inferfab.environment.fields import doc_at, model_at
 from inferfab.environment.source import Source
+from inferfab.environment.yaml_compose import resolve_plain
 from inferfab.findings import Finding, YamlPath, dotted
 
 Detail = tuple[str, str, str]
@@ -92,6 +93,8 @@ def _describe(item: Any, path: YamlPath, tree: object, source: Source) -> Detail
         return special(name, path, value, context, tree)
     if kind.endswith("_type") or kind in ("float_parsing", "int_parsing", "int_from_float"):
         return _wrong_type(name, kind, value, source.text(path))
+    if kind == "too_short" and not value:
+        return "IF-ENV-013", f"`{name}` is empty", "write at least one entry, or see `inferfab schema`"
     rule, what = "IF-ENV-013", f"`{name}` is not possible: {item['msg'][0].lower()}{item['msg'][1:]}"
     fix = _range_fix(kind, context)
     return rule, what, fix
@@ -103,7 +106,7 @@ def _range_fix(kind: str, context: Mapping[str, Any]) -> str:
     parts = [f"{word} {context[key]}" for key, word in words.items() if key in context]
     unit = {
         "string_too_long": " characters",
-        "string_too_short": " characters",
+        "string_too_short": " character(s)",
         "too_short": " entries",
         "too_long": " entries",
     }
@@ -120,23 +123,24 @@ def _wrong_type(name: str, kind: str, value: object, text: str) -> Detail:
         type(value), "nothing"
     )
     fix = f"write {article}"
-    if wanted == "string" and isinstance(value, (int, float)):
+    if wanted == "int" and isinstance(value, float):
+        got = "a decimal number"
+        if value.is_integer() and abs(value) < 1e15:
+            fix = f"write {value:.0f}"
+    elif wanted == "string" and isinstance(value, (int, float)):
         fix = f'quote it: "{text or value}"'
     elif wanted == "bool" and isinstance(value, str) and value.lower() in ("yes", "on", "no", "off", "y", "n"):
         fix = f"write {'true' if value.lower() in ('yes', 'on', 'y') else 'false'}"
-    elif wanted in ("int", "float") and isinstance(value, str) and _number(value):
+    elif wanted in ("int", "float") and isinstance(value, str) and _is_number(value):
         fix = f"remove the quotes: {value}"
     elif wanted == "mapping" and value is None:
         fix = "write its fields on the lines below, indented"
     return "IF-ENV-012", f"`{name}` must be {article}, not {got}", fix
 
 
-def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _is_number(text: str) -> bool:
+    """Whether ``text`` would be a number without its quotes; what float() takes (``1_000``) often is not."""
+    return isinstance(resolve_plain(text), (int, float)) and text.lower() not in ("true", "false")
 
 
 def _missing(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
@@ -190,16 +194,16 @@ def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: objec
     pattern = str(context.get("pattern", ""))
     fix = f"write text that matches {pattern}"
     if pattern.startswith("^[a-z]([-a-z0-9]"):
-        better = "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
+        better = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
         suggestion = better if better[0].isalpha() else f"n-{better}"
         fix = f"lower-case letters, digits and dashes, starting with a letter: `{suggestion}`"
-    elif pattern == r"^\d{12}$":
+    elif pattern == r"^[0-9]{12}$":
         fix = 'write twelve digits in quotes, like "111122223333"'
-    elif r"/\d{1,2}" in pattern:
+    elif r"/[0-9]{1,2}" in pattern:
         fix = "write an IPv4 range like 10.20.0.0/16"
-    elif pattern == r"^1\.\d{2}$":
+    elif pattern == r"^1\.[0-9]{2}$":
         fix = 'write a Kubernetes minor version in quotes, like "1.36"'
-    elif pattern == r"^\d+\.\d+\.\d+$":
+    elif pattern == r"^[0-9]+\.[0-9]+\.[0-9]+$":
         fix = "write a full version, like 1.6.1"
     return "IF-ENV-013", f"`{name}` cannot be {text!r:.60}", fix
 
