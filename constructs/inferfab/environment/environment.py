@@ -1,6 +1,6 @@
 """The whole environment file."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ class KeptApart(Input):
 class Environment(Input):
     """One deployable whole: dev, staging, prod."""
 
-    version: Literal[1] = 1
+    version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
     name: Annotated[Name, Field(max_length=20)]
     """Short name; it begins the name of everything that is made."""
