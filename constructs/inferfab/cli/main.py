@@ -49,8 +49,8 @@ def options(
 def main() -> None:
     """Run the command line. Whatever goes wrong ends in one message, never in a traceback."""
     # Python has None here when the stream was closed (`>&-`).
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows `?` instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):
