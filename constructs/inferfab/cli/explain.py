@@ -15,7 +15,9 @@ class ExplainFormat(StrEnum):
 def _complete(incomplete: str) -> list[str]:
     from inferfab.checks.explain import all_rules
 
-    return [r.id for r in all_rules() if r.id.startswith(incomplete.upper())]
+    # In the case that was typed: what does not begin with the typed letters is not offered.
+    ids = [r.id if incomplete == incomplete.upper() else r.id.lower() for r in all_rules()]
+    return [id_ for id_ in ids if id_.startswith(incomplete)]
 
 
 def explain_command(
