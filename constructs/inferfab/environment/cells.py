@@ -95,10 +95,13 @@ class Cell(Input):
     """The unit of placement, blast radius, upgrade and routing weight."""
 
     cloud: Literal["aws", "gcp"]
+    """Cloud of the cell; it needs an account under `accounts`."""
     region: str
+    """Region name, `us-east-1`."""
     zone: str
     """Zone name. GPU capacity, EFA and RoCE do not cross it."""
     network: Network
+    """A network of the cell's own (`new`), or one that is there (`existing`)."""
     cluster: Cluster = Cluster()
     fabric: Fabric | None = None
     """Default: EFA on AWS, RoCE on Google, when a pool's machine has it; otherwise TCP."""

@@ -19,7 +19,9 @@ class KeptApart(Input):
     """Ranges of other traffic that must not meet inference traffic."""
 
     storage: Items[Cidr] = ()
+    """Ranges of storage traffic."""
     training: Items[Cidr] = ()
+    """Ranges of training clusters."""
 
 
 class Environment(Input):
@@ -43,7 +45,9 @@ class Environment(Input):
     tiers: Annotated[dict[Name, Tier], Field(min_length=1)] | None = None
     """Default: `priority`, `standard` and `batch` with the promises described there."""
     pools: Annotated[dict[Name, Pool], Field(min_length=1)]
+    """GPUs of one tier; declared here once, placed by the cells."""
     cells: Annotated[dict[Name, Cell], Field(min_length=1)]
+    """Where pools run: each cell is one zone, one cluster, one fabric."""
     routing: Routing | None = None
     """Default: no names in DNS; each cell answers under its load balancer's own."""
     kept_apart: KeptApart = KeptApart()

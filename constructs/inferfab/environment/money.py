@@ -20,8 +20,11 @@ class PriceOverlay(Input):
     """A price that your team has and the catalog cannot know."""
 
     cloud: Literal["aws", "gcp"]
+    """Cloud whose price it is."""
     instance: str
+    """Machine type, `p5en.48xlarge`."""
     kind: Literal["on_demand", "spot", "reservation", "capacity_block"]
+    """How the capacity is bought."""
     region: str | None = None
     """Default: every region of that cloud."""
     usd_per_hour: Usd

@@ -38,7 +38,9 @@ class State(Input):
     """Where Terraform keeps its state: an S3 bucket with native locking."""
 
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    """Name of the bucket."""
     region: str
+    """AWS region of the bucket."""
     key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "inferfab"
     """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
 
