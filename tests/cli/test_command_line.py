@@ -308,6 +308,7 @@ def test_a_closed_or_full_stdout() -> None:
     assert full.out == "1\n" and full.err == "inferfab: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_locale_without_unicode() -> None:
     """In an ASCII terminal characters become `?`; nothing crashes, and files stay UTF-8."""
     commands = [
@@ -464,6 +465,7 @@ def test_interruption_is_silent(run, monkeypatch: pytest.MonkeyPatch) -> None:  
     assert run("check", "dev").code == 130
 
 
+@pytest.mark.slow
 def test_completion_in_the_shell() -> None:
     """bash asks the program, and gets names of environments and rules."""
     script = shell("inferfab --show-completion bash").out
