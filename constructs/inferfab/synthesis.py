@@ -89,7 +89,7 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
 
 
 def _keep_terraform_folders(old: Path, new: Path) -> None:
-    """`terraform init` leaves providers and lock files in a stack's folder; a new synthesis must not throw them away."""
+    """`terraform init` leaves providers and lock files in a stack's folder, which outlive a new synthesis."""
     for folder in (old / "stacks").glob("*"):
         for name in (".terraform", ".terraform.lock.hcl"):
             kept, target = folder / name, new / "stacks" / folder.name

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,12 +48,15 @@ def options(
 
 def main() -> None:
     """Run the command line. Whatever goes wrong ends in one message, never in a traceback."""
+    # Python has None here when the stream was closed (`>&-`).
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows `?` instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        app()
+        app(prog_name="inferfab")
     except BrokenPipeError:
         # Somebody piped us into `head`; the rest is not wanted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,14 +73,19 @@ def main() -> None:
 def _apologize(error: Exception) -> None:
     from inferfab.catalog.facts import BadFactFile
     from inferfab.cli.output import Refused
+    from inferfab.render.text.findings import printable
 
     if isinstance(error, Refused):
-        typer.echo(f"inferfab: {error}", err=True)
+        message = f"inferfab: {error}"
+    elif isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        message = f"inferfab: {where}{error.strerror or error}"
     elif isinstance(error, BadFactFile):
-        typer.echo(f"inferfab: a data file of this installation is broken; reinstall inferfab\n{error}", err=True)
+        message = f"inferfab: a data file of this installation is broken; reinstall inferfab\n{error}"
     else:
-        typer.echo(
+        message = (
             f"inferfab: this is a fault of inferfab, not of your file: {type(error).__name__}: {error}\n"
-            "Please report it with the file; INFERFAB_DEBUG=1 shows where it happened.",
-            err=True,
+            "Please report it with the file; INFERFAB_DEBUG=1 shows where it happened."
         )
+    with contextlib.suppress(OSError):  # stderr may be as full as stdout
+        typer.echo(printable(message), err=True)
