@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inferfab import terraform
 from inferfab.terraform import (
     ArgumentsError,
     Expression,
@@ -17,7 +18,6 @@ from inferfab.terraform import (
     Lifecycle,
     TerraformOutput,
     TerraformStack,
-    Testing,
     new_app,
     stack_backend_local,
 )
@@ -35,11 +35,11 @@ NODE_GROUP: dict[str, Any] = {
 
 @pytest.fixture
 def stack() -> TerraformStack:
-    return TerraformStack(Testing.app(), "cell")
+    return TerraformStack(terraform.Testing.app(), "cell")
 
 
 def written(stack: TerraformStack) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(Testing.synth(stack))
+    result: dict[str, Any] = json.loads(terraform.Testing.synth(stack))
     return result
 
 
@@ -50,6 +50,7 @@ def written(stack: TerraformStack) -> dict[str, Any]:
         ({"cluster_name": None}, 'misses the argument "cluster_name"'),
         ({"count": 2}, '"count" is not supported: write a Python loop'),
         ({"subnet_ids": "subnet-1"}, "subnet_ids must be a list, not 'subnet-1'"),
+        ({"subnet_ids": {"subnet-1"}}, "subnet_ids must be a list, not {'subnet-1'}"),
         ({"subnet_ids": [1]}, "subnet_ids[0] must be a text, not 1"),
         ({"labels": {"gpu": True}}, "labels.gpu must be a text, not True"),
         ({"disk_size": "200"}, "disk_size must be a number, not '200'"),
@@ -125,6 +126,27 @@ def test_references_of_every_kind_are_taken_where_they_fit(stack: TerraformStack
         "truth": "${aws_acm_certificate.c.pending_renewal}",
     }
     assert resources["aws_eks_access_entry"]["e"]["kubernetes_groups"] == "${data.aws_availability_zones.zones.names}"
+
+
+def test_a_resource_in_place_of_its_id_is_refused_with_the_remedy(stack: TerraformStack) -> None:
+    network = vpc.Vpc(stack, "v", cidr_block="10.0.0.0/16")
+    with pytest.raises(ArgumentsError, match=r"vpc_id must be a text, not the aws_vpc itself; .* such as \.id"):
+        vpc.Subnet(stack, "s", vpc_id=network)
+
+
+def test_numbers_and_mappings_of_other_resources_are_references_too(stack: TerraformStack) -> None:
+    offering = ec2.DataEc2CapacityBlockOffering(
+        stack, "o", capacity_duration_hours=24, instance_count=1, instance_type="p5"
+    )
+    parameters = {
+        "disk_size": offering.get_number_attribute("instance_count"),
+        "tags": offering.get_string_map_attribute("t"),
+    }
+    eks.EksNodeGroup(stack, "n", **{**NODE_GROUP, **parameters}, ami_type=f"x{parameters['disk_size']}")
+    group = written(stack)["resource"]["aws_eks_node_group"]["n"]
+    assert group["disk_size"] == "${data.aws_ec2_capacity_block_offering.o.instance_count}"
+    assert group["tags"] == "${data.aws_ec2_capacity_block_offering.o.t}"
+    assert group["ami_type"] == "x${data.aws_ec2_capacity_block_offering.o.instance_count}"
 
 
 def test_an_expression_is_passed_on_as_it_stands(stack: TerraformStack) -> None:
@@ -229,7 +251,7 @@ def test_mypy_refuses_what_terraform_would(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--explicit-package-bases", str(snippet)],
         env={**os.environ, "MYPYPATH": str(source)},
-        cwd=source,
+        cwd=source.parent,
         capture_output=True,
         text=True,
         check=False,

@@ -14,7 +14,8 @@ from typing import Any, get_args, get_origin, is_typeddict
 import pytest
 import yaml
 
-from inferfab.terraform import DataSource, Lifecycle, Provider, Resource, TerraformStack, Testing
+from inferfab import terraform
+from inferfab.terraform import DataSource, Lifecycle, Provider, Resource, TerraformStack
 from inferfab.terraform.aws import ec2, eks, provider
 from inferfab.terraform.helm import HelmProvider, HelmRelease
 
@@ -86,7 +87,7 @@ def test_a_stack_is_the_same_bytes_wherever_it_is_written(tmp_path: Path, monkey
 
 
 def resources(stack: TerraformStack) -> dict[str, Any]:
-    written: dict[str, Any] = json.loads(Testing.synth(stack))
+    written: dict[str, Any] = json.loads(terraform.Testing.synth(stack))
     for instances in written.get("resource", {}).values():
         for one in instances.values():
             one.pop("//", None)
@@ -95,7 +96,7 @@ def resources(stack: TerraformStack) -> dict[str, Any]:
 
 @pytest.fixture
 def stack() -> TerraformStack:
-    return TerraformStack(Testing.app(), "cell")
+    return TerraformStack(terraform.Testing.app(), "cell")
 
 
 def test_launch_template_is_what_the_terraform_documentation_writes(stack: TerraformStack) -> None:

@@ -108,7 +108,7 @@ def _value(value: object, type_: object, path: str, problems: list[str]) -> obje
 
 def _is_resolvable(value: object) -> bool:
     """Whether this is one of CDKTF's own values, which are rendered when the stack is written."""
-    return not isinstance(value, str | int | float | Mapping | Sequence) and bool(Tokenization.is_resolvable(value))
+    return hasattr(value, "resolve") and bool(Tokenization.is_resolvable(value))
 
 
 def _escaped_tree(value: object) -> object:
@@ -129,5 +129,7 @@ def _type_name(type_: object) -> str:
 
 
 def _shown(value: object) -> str:
+    if hasattr(value, "TERRAFORM_TYPE"):
+        return f"the {value.TERRAFORM_TYPE} itself; name one of its attributes, such as .id"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
