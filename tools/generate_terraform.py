@@ -180,6 +180,9 @@ def element(bindings: Bindings, package: dict[str, Any], wanted: str, options: d
     base = {"resource": "ResourceArguments", "data": "DataArguments", "provider": "TypedDict"}[kind]
     reader = Reader(bindings, options)
     reader.block(config, f"{ours}Arguments", base, skip=skipped(kind, options))
+    nullable = {block.name for block in reader.blocks} & set(explicit_nulls(script, theirs, ours))
+    if nullable:
+        raise GeneratorError(f"{wanted}: {', '.join(sorted(nullable))} must name every key, even null; omit it")
     unknown = set(options.get("omit", ())) - {name for name, _ in names_of(config)}
     if unknown:
         raise GeneratorError(f"{wanted}: the manifest omits {', '.join(sorted(unknown))}, which it has not")
@@ -192,6 +195,13 @@ def element(bindings: Bindings, package: dict[str, Any], wanted: str, options: d
     if kind != "provider":
         found.attributes = attributes(script, body, reader.blocks[-1], kind, options, wanted)
     return found
+
+
+def explicit_nulls(script: str, theirs: str, ours: str) -> list[str]:
+    """Nested values that are old-style attributes, not blocks: Terraform demands all their keys, if only null."""
+    functions = re.findall(r"^function (\w+)ToTerraform\(struct\) (.*?)^\}", script, re.MULTILINE | re.DOTALL)
+    names = [name[0].upper() + name[1:] for name, code in functions if "=== undefined ? null" in code]
+    return [ours + name.removeprefix(theirs) for name in names]
 
 
 def folder_camel(folder: str) -> str:

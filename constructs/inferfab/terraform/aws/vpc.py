@@ -365,33 +365,7 @@ class SecurityGroup(Resource):
         super().__init__(scope, construct_id, arguments)
 
 
-class DefaultSecurityGroupEgress(TypedDict, total=False):
-    cidr_blocks: Sequence[str]
-    description: str
-    from_port: float
-    ipv6_cidr_blocks: Sequence[str]
-    prefix_list_ids: Sequence[str]
-    protocol: str
-    security_groups: Sequence[str]
-    self: bool
-    to_port: float
-
-
-class DefaultSecurityGroupIngress(TypedDict, total=False):
-    cidr_blocks: Sequence[str]
-    description: str
-    from_port: float
-    ipv6_cidr_blocks: Sequence[str]
-    prefix_list_ids: Sequence[str]
-    protocol: str
-    security_groups: Sequence[str]
-    self: bool
-    to_port: float
-
-
 class DefaultSecurityGroupArguments(ResourceArguments, total=False):
-    egress: Sequence[DefaultSecurityGroupEgress]
-    ingress: Sequence[DefaultSecurityGroupIngress]
     region: str
     revoke_rules_on_delete: bool
     tags: Mapping[str, str]
