@@ -1,10 +1,9 @@
 """`python -m stacks`: what cdktf-cli runs. The environment is INFERFAB_ENV (default: dev)."""
 
 import os
-import sys
 
 from inferfab.cli.fleet import sound_plan
-from inferfab.cli.main import guarded
+from inferfab.cli.guard import guarded
 from inferfab.terraform import new_app
 
 from . import build
@@ -17,4 +16,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(main))
+    guarded(main)
