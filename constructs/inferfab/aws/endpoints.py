@@ -8,9 +8,9 @@ from inferfab.aws import endpoint_policies
 from inferfab.aws.rules import Peer, let_in, security_group
 from inferfab.aws.values import Name, Ports, Range, RouteTableId, SubnetId, VpcId, range_id
 from inferfab.record import Record
-from inferfab.terraform import Construct, skip_check
+from inferfab.terraform import Construct
 from inferfab.terraform.aws.sts import DataCallerIdentity, DataPartition
-from inferfab.terraform.aws.vpc import VpcEndpoint
+from inferfab.terraform.aws.vpc import VpcEndpoint, VpcEndpointArguments
 
 Service = Annotated[str, Field(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=60)]
 """Last part of ``com.amazonaws.<region>.<service>``: ``ecr.api``."""
@@ -101,25 +101,20 @@ class VpcEndpoints(Construct):
             self._interfaces(spec, self.security_group_id)
 
     def _s3(self, spec: VpcEndpointsSpec) -> str:
-        policy = None
+        arguments: VpcEndpointArguments = {
+            "vpc_id": spec.vpc_id,
+            "service_name": _service_name(spec.region, "s3"),
+            "vpc_endpoint_type": "Gateway",
+            "route_table_ids": spec.s3_route_table_ids,
+            "tags": {"Name": f"{spec.name}-s3"},
+        }
         if spec.s3_own_account_only:
             partition = DataPartition(self, "partition").partition
-            policy = endpoint_policies.s3_own_account(spec.region, partition, self._account_id())
-        endpoint = VpcEndpoint(
-            self,
-            "s3",
-            vpc_id=spec.vpc_id,
-            service_name=_service_name(spec.region, "s3"),
-            vpc_endpoint_type="Gateway",
-            route_table_ids=spec.s3_route_table_ids,
-            policy=policy,
-            tags={"Name": f"{spec.name}-s3"},
-        )
-        return endpoint.prefix_list_id
+            arguments["policy"] = endpoint_policies.s3_own_account(spec.region, partition, self._account_id())
+        return VpcEndpoint(self, "s3", **arguments).prefix_list_id
 
     def _security_group(self, spec: VpcEndpointsSpec) -> str:
         group = security_group(self, f"{spec.name}-endpoints", spec.vpc_id, "Interface endpoints of AWS services")
-        skip_check(group, "CKV2_AWS_5", "Attached to the interface endpoints below")
         for client in spec.clients:
             peer: Peer = {"cidr_ipv4": client}
             let_in(self, range_id(client), group.id, Ports(first=443), peer, "HTTPS from the network itself")
@@ -128,18 +123,19 @@ class VpcEndpoints(Construct):
     def _interfaces(self, spec: VpcEndpointsSpec, group_id: str) -> None:
         account_id = self._account_id()
         for service in spec.interfaces:
-            VpcEndpoint(
-                self,
-                service.replace(".", "-"),
-                vpc_id=spec.vpc_id,
-                service_name=_service_name(spec.region, service),
-                vpc_endpoint_type="Interface",
-                subnet_ids=spec.subnet_ids,
-                security_group_ids=[group_id],
-                private_dns_enabled=True,
-                policy=endpoint_policies.own_account(service, account_id),
-                tags={"Name": f"{spec.name}-{service}"},
-            )
+            arguments: VpcEndpointArguments = {
+                "vpc_id": spec.vpc_id,
+                "service_name": _service_name(spec.region, service),
+                "vpc_endpoint_type": "Interface",
+                "subnet_ids": spec.subnet_ids,
+                "security_group_ids": [group_id],
+                "private_dns_enabled": True,
+                "tags": {"Name": f"{spec.name}-{service}"},
+            }
+            policy = endpoint_policies.own_account(service, account_id)
+            if policy is not None:
+                arguments["policy"] = policy
+            VpcEndpoint(self, service.replace(".", "-"), **arguments)
 
     def _account_id(self) -> str:
         found = self.node.try_find_child("account")

@@ -8,8 +8,8 @@ from pydantic import Field
 from inferfab.aws.values import Name, VpcId
 from inferfab.record import Record
 from inferfab.terraform import Construct, skip_check
-from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
-from inferfab.terraform.aws.iam import IamRole, IamRolePolicy
+from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup, CloudwatchLogGroupArguments
+from inferfab.terraform.aws.iam import IamRole, IamRoleArguments, IamRolePolicy
 from inferfab.terraform.aws.sts import DataCallerIdentity
 from inferfab.terraform.aws.vpc import FlowLog
 
@@ -25,7 +25,7 @@ class FlowLogsSpec(Record):
     name: Name
     """The role is ``<name>-flow-logs``; the flow log's tag ``Name`` is this."""
     vpc_id: VpcId
-    log_group_name: Annotated[str, Field(pattern=r"^[\w./#-]{1,512}$")]
+    log_group_name: Annotated[str, Field(pattern=r"^[\w./#-]+$", max_length=512)]
     retention_days: RetentionDays = 365
     """Default: a year."""
     traffic: Literal["ALL", "ACCEPT", "REJECT"] = "ALL"
@@ -62,28 +62,28 @@ class FlowLogs(Construct):
     def __init__(self, scope: Construct, id: str, spec: FlowLogsSpec) -> None:
         super().__init__(scope, id)
         tags = {"Name": spec.name}
-        group = CloudwatchLogGroup(
-            self,
-            "group",
-            name=spec.log_group_name,
-            retention_in_days=spec.retention_days,
-            kms_key_id=spec.kms_key_arn,
-            tags=tags,
-        )
+        group_arguments: CloudwatchLogGroupArguments = {
+            "name": spec.log_group_name,
+            "retention_in_days": spec.retention_days,
+            "tags": tags,
+        }
+        if spec.kms_key_arn is not None:
+            group_arguments["kms_key_id"] = spec.kms_key_arn
+        group = CloudwatchLogGroup(self, "group", **group_arguments)
         if spec.kms_key_arn is None:
             skip_check(group, "CKV_AWS_158", "No key was given: CloudWatch encrypts the log group with its own")
         if spec.retention_days < 365:
             skip_check(group, "CKV_AWS_338", f"The spec asks for {spec.retention_days} days of flow logs")
         account = DataCallerIdentity(self, "account")
-        role = IamRole(
-            self,
-            "role",
-            name=f"{spec.name}-flow-logs",
-            description="Writes the flow logs of one VPC into their log group",
-            assume_role_policy=_trust(account.account_id),
-            permissions_boundary=spec.permissions_boundary_arn,
-            tags=tags,
-        )
+        role_arguments: IamRoleArguments = {
+            "name": f"{spec.name}-flow-logs",
+            "description": "Writes the flow logs of one VPC into their log group",
+            "assume_role_policy": _trust(account.account_id),
+            "tags": tags,
+        }
+        if spec.permissions_boundary_arn is not None:
+            role_arguments["permissions_boundary"] = spec.permissions_boundary_arn
+        role = IamRole(self, "role", **role_arguments)
         policy = IamRolePolicy(self, "policy", name="write", role=role.id, policy=_permissions(group.arn))
         FlowLog(
             self,
