@@ -46,7 +46,7 @@ class Scan:
     """What checkov found."""
 
     checks: int
-    """How many checks it made."""
+    """How many checks of resources it made."""
     failed: tuple[Finding, ...]
     """Findings without a reason."""
     explained: tuple[Finding, ...]
@@ -71,28 +71,32 @@ def scan(stacks: Mapping[str, Document], folder: Path) -> Scan:
     checkov = program()
     for name, document in stacks.items():
         (folder / name).mkdir(parents=True)
-        # Sorted and indented by us, so that a line tells which resource it belongs to.
+        # Indented by us, so that a line tells which resource it belongs to.
         (folder / name / "cdk.tf.json").write_text(json.dumps(document, indent=2))
+    # The framework "terraform" passes over .tf.json files in silence. Without --skip-download checkov asks a server
+    # for guidelines.
+    options = ["--framework", "terraform_json", "--skip-download", "--output", "json", "--compact"]
     run = subprocess.run(
-        [checkov, "--directory", str(folder), "--framework", "terraform_json", "--skip-download", "--output", "json", "--compact", "--quiet"],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=300,
-        env={**os.environ, "LOG_LEVEL": "ERROR", "BC_SKIP_MAPPING": "true"},
+        [checkov, "--directory", str(folder), *options],
+        capture_output=True, text=True, check=False, timeout=300, env={**os.environ, "LOG_LEVEL": "ERROR"},
     )  # fmt: skip
     report = _report(run.stdout, run.stderr)
     summary = report["summary"]
     if summary["parsing_errors"]:
         raise NothingScannedError(f"checkov could not parse: {report['results'].get('parsing_errors')}")
-    checks = summary["passed"] + summary["failed"]
-    if not checks:
-        raise NothingScannedError(f"checkov made no check: {summary}")
+    results = report["results"]
+    made = [_stack(check) for check in (*results["passed_checks"], *results["failed_checks"]) if _of_resource(check)]
+    unread = sorted(set(stacks) - set(made))
+    if unread:
+        raise NothingScannedError(f"checkov checked no resource of {', '.join(unread)}")
     reasons = {
         (name, skip.address, skip.check_id): skip.reason
         for name, document in stacks.items()
         for skip in recorded_skips(document)
     }
-    findings = [_finding(failed, stacks, reasons) for failed in report["results"]["failed_checks"]]
+    findings = [_finding(failed, stacks, reasons) for failed in results["failed_checks"]]
     return Scan(
-        checks=checks,
+        checks=len(made),
         failed=tuple(finding for finding in findings if finding.reason is None),
         explained=tuple(finding for finding in findings if finding.reason is not None),
     )
@@ -109,10 +113,19 @@ def _report(stdout: str, stderr: str) -> dict[str, Any]:
     return report
 
 
+def _stack(check: Mapping[str, Any]) -> str:
+    return Path(check["file_path"].lstrip("/")).parts[0]
+
+
+def _of_resource(check: Mapping[str, Any]) -> bool:
+    """checkov looks at providers too, which every stack has."""
+    return not check["check_class"].startswith("checkov.terraform.checks.provider")
+
+
 def _finding(
     failed: Mapping[str, Any], stacks: Mapping[str, Document], reasons: Mapping[tuple[str, str, str], str]
 ) -> Finding:
-    stack = Path(failed["file_path"].lstrip("/")).parts[0]
+    stack = _stack(failed)
     address = _address(stacks[stack], failed["resource"], failed["file_line_range"])
     check_id = failed["check_id"]
     return Finding(stack, address, check_id, failed["check_name"], reasons.get((stack, address, check_id)))

@@ -2,11 +2,11 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inferfab.terraform import Resource, TerraformStack, new_app, stack_backend_local
+from inferfab.terraform import TerraformStack, new_app, stack_backend_local
 from inferfab.terraform.aws.provider import AwsProvider
 
 
@@ -40,11 +40,6 @@ def reference(document: dict[str, Any], type_: str, path: str, attribute: str = 
     raise AssertionError(f"no {type_} at {path}")
 
 
-def inline_rules(document: dict[str, Any]) -> Iterator[str]:
-    """Security groups with rules inside, of which there shall be none."""
-    for path, body in resources(document, "aws_security_group").items():
-        if "ingress" in body or "egress" in body:
-            yield path
-
-
-__all__ = ["Resource", "inline_rules", "reference", "resources", "stack_json"]
+def rules(document: dict[str, Any], direction: str) -> dict[str, dict[str, Any]]:
+    """Rules by their path, in one direction: ``ingress`` or ``egress``."""
+    return resources(document, f"aws_vpc_security_group_{direction}_rule")
