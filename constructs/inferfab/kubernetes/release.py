@@ -8,7 +8,7 @@ from inferfab.catalog.charts import Chart
 from inferfab.kubernetes.values import Value, yaml_text
 from inferfab.record import Record
 from inferfab.terraform import Construct, Expression
-from inferfab.terraform.helm import HelmRelease
+from inferfab.terraform.helm import HelmRelease, HelmReleaseArguments
 
 
 class ChartReleaseSpec(Record):
@@ -83,25 +83,27 @@ class ChartRelease(Construct):
         :param after: releases that have to be there first, because they bring CRDs, webhooks or classes.
         """
         super().__init__(scope, construct_id)
-        self.release = HelmRelease(
-            self,
-            "release",
-            name=spec.name,
+        arguments: HelmReleaseArguments = {
+            "name": spec.name,
             # A local chart's path begins with ${path.module}, which Terraform has to read as an expression.
-            chart=spec.chart if spec.repository else Expression(spec.chart),
-            repository=spec.repository,  # type: ignore[typeddict-item]
-            version=spec.version,
-            namespace=spec.namespace,
-            create_namespace=spec.create_namespace,
-            values=[yaml_text(spec.values)],
-            atomic=True,
-            cleanup_on_fail=True,
-            wait=True,
-            wait_for_jobs=True,
-            timeout=spec.timeout_seconds,
-            max_history=10,
-            disable_openapi_validation=spec.disable_openapi_validation or None,  # type: ignore[typeddict-item]
-            depends_on=[one.release for one in after] or None,  # type: ignore[typeddict-item]
-        )
+            "chart": spec.chart if spec.repository else Expression(spec.chart),
+            "version": spec.version,
+            "namespace": spec.namespace,
+            "create_namespace": spec.create_namespace,
+            "values": [yaml_text(spec.values)],
+            "atomic": True,
+            "cleanup_on_fail": True,
+            "wait": True,
+            "wait_for_jobs": True,
+            "timeout": spec.timeout_seconds,
+            "max_history": 10,
+        }
+        if spec.repository:
+            arguments["repository"] = spec.repository
+        if spec.disable_openapi_validation:
+            arguments["disable_openapi_validation"] = True
+        if after:
+            arguments["depends_on"] = [one.release for one in after]
+        self.release: HelmRelease = HelmRelease(self, "release", **arguments)
         self.name = spec.name
         self.namespace = spec.namespace
