@@ -72,18 +72,14 @@ class LocalChart(Construct):
         templates = {f"templates/{name}": helm_literal(text) for name, text in sorted(spec.files.items())}
         # Build metadata, not a pre-release: digits may lead there, and charts that want a release accept it.
         self.version = f"0.1.0+{_digest(templates)}"
-        description = render(
-            "chart/Chart.yaml.j2", name=spec.name, description=spec.description, version=self.version
-        )
+        description = render("chart/Chart.yaml.j2", name=spec.name, description=spec.description, version=self.version)
         folder = Path(tempfile.mkdtemp(dir=_scratch()))
         for name, text in {"Chart.yaml": description, **templates}.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="\n")
         # A fixed name in place of the hash: the path in the Terraform then stays, and only the version changes.
-        asset = TerraformAsset(
-            self, "chart", path=str(folder), type=AssetType.DIRECTORY, asset_hash=spec.name
-        )
+        asset = TerraformAsset(self, "chart", path=str(folder), type=AssetType.DIRECTORY, asset_hash=spec.name)
         self.path = "${path.module}/" + asset.path
         """Where the chart is, as Terraform writes it."""
 

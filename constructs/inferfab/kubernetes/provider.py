@@ -16,9 +16,7 @@ class ClusterConnection:
     vpc_id: str
 
 
-def cluster_provider(
-    stack: TerraformStack, name: str, region: str, role_arn: str | None = None
-) -> ClusterConnection:
+def cluster_provider(stack: TerraformStack, name: str, region: str, role_arn: str | None = None) -> ClusterConnection:
     """Look a cluster up by name and let the stack's Helm releases go to it.
 
     No remote state, and no token in the state: each command asks for a token of its own, so the machine that runs

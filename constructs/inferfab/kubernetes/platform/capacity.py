@@ -2,8 +2,10 @@
 
 Prometheus records ``inferfab:free_capacity:percent{tier,cell}``; a collector (AWS Distro for OpenTelemetry) reads it
 from the federate endpoint and writes it as embedded-metric log events, from which CloudWatch makes the metric that
-Route 53's alarms watch. The collector needs ``logs:CreateLogStream`` and ``logs:PutLogEvents`` on the log group, which
-has to be there; it never calls ``cloudwatch:PutMetricData``.
+Route 53's alarms watch. So it works through the VPC endpoint for logs, and needs rights on one log group, which has to
+be there; it never calls ``cloudwatch:PutMetricData``.
+
+Unproven: no collector and no CloudWatch could run where this was written.
 """
 
 import hashlib
@@ -14,6 +16,8 @@ from inferfab.record import Record
 from inferfab.render.templates import render
 
 SERIES = "inferfab:free_capacity:percent"
+LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
+"""What the collector does in AWS, on the streams of its log group."""
 
 
 class FreeCapacity(Record):
@@ -33,15 +37,21 @@ class FreeCapacity(Record):
     def promql(self) -> str:
         """The expression; its result has no labels."""
         pods = f'{{namespace="{self.namespace}"}}'
-        kv = f"quantile by (model_name) ({self.kv_usage_quantile}, vllm:kv_cache_usage_perc{pods})"
         waiting = (
             f"((sum(vllm:num_requests_waiting{pods}) or vector(0))"
             f" + (sum(dynamo_frontend_router_queue_pending_requests{pods}) or vector(0)))"
         )
-        queued = f"{waiting} / clamp_min(sum(vllm:num_requests_running{pods}) + {waiting}, 1)"
         # A label of its own keeps the queue's share apart from a model's.
-        scarcest = f'max({kv} or label_replace({queued}, "signal", "queue", "", ""))'
-        return f"(100 * (1 - {scarcest})) or vector(0)"
+        return f"""\
+100 * (1 - max(
+  quantile by (model_name) ({self.kv_usage_quantile}, vllm:kv_cache_usage_perc{pods})
+  or
+  label_replace(
+    {waiting}
+    / clamp_min(sum(vllm:num_requests_running{pods}) + {waiting}, 1),
+    "signal", "queue", "", ""
+  )
+)) or vector(0)"""
 
 
 class CapacityPublisherSpec(Record):

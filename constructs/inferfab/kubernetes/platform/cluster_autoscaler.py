@@ -36,7 +36,9 @@ class ClusterAutoscalerSpec(Record):
         """
         known = kubernetes_versions()
         if self.kubernetes not in known:
-            raise ValueError(f"no cluster autoscaler is known for Kubernetes {self.kubernetes}, only {', '.join(known)}")
+            raise ValueError(
+                f"no cluster autoscaler is known for Kubernetes {self.kubernetes}, only {', '.join(known)}"
+            )
         return {
             # The name that the service account of the Pod Identity association is looked for under.
             "fullnameOverride": "cluster-autoscaler",
@@ -48,7 +50,7 @@ class ClusterAutoscalerSpec(Record):
             "replicaCount": 2,
             "extraArgs": {
                 "expander": self.expander,
-                # Flags that are off are texts: some releases of the chart drop the value of a plain false, which means on.
+                # Off is a text: a chart that drops the value of a plain false would turn the flag on.
                 # Node groups are alike only by accident: each belongs to one pool and one reservation.
                 "balance-similar-node-groups": "false",
                 # Engines keep shared memory in an emptyDir; otherwise no GPU node would ever be given back.

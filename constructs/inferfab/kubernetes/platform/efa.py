@@ -18,7 +18,8 @@ class EfaSpec(Record):
         tolerations: list[Value] = [one.values() for one in self.tolerations]
         values: Values = {"tolerations": tolerations}
         if self.instance_types:
-            values["supportedInstanceLabels"] = {"values": list(sorted(set(self.instance_types)))}
+            types: list[Value] = [*sorted(set(self.instance_types))]
+            values["supportedInstanceLabels"] = {"values": types}
         if self.image_repository:
             values["image"] = {"repository": self.image_repository}
         return values

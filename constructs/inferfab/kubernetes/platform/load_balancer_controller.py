@@ -1,7 +1,5 @@
 """The controller that puts the gateway's pods into the target group that Terraform made."""
 
-from pydantic import JsonValue
-
 from inferfab.kubernetes.values import Values
 from inferfab.record import Record
 
@@ -18,7 +16,7 @@ class LoadBalancerControllerSpec(Record):
     """Also serve Gateways; the Gateway API CRDs must then be there before it starts. Default: no."""
 
     def values(self) -> Values:
-        gates: dict[str, JsonValue] = {
+        gates: Values = {
             "NLBGatewayAPI": self.gateway_api,
             "ALBGatewayAPI": self.gateway_api,
             "GatewayListenerSet": self.gateway_api,

@@ -53,7 +53,7 @@ class PrometheusSpec(Record):
                 "enabled": True,
                 "upgradeJob": {"enabled": True, "image": {"busybox": {"tag": image("busybox").tag}}},
             },
-            "defaultRules": {"rules": {rule: False for rule in hidden_rules}},
+            "defaultRules": {"rules": dict.fromkeys(hidden_rules, False)},
             "prometheus": {"prometheusSpec": prometheus},
             "alertmanager": {"alertmanagerSpec": {"storage": self._volume(5)}},
             "grafana": self._grafana(),
