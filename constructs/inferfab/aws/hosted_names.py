@@ -9,6 +9,7 @@ from inferfab.aws.name_group import CellTarget, HostName, NameGroup, NameGroupSp
 from inferfab.record import Record
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import route53
+from inferfab.terraform.skips import skip_check
 
 Spill = Literal["never", "when_down", "any"]
 
@@ -179,6 +180,7 @@ class HostedNames(Construct):
                 "evaluate_target_health": False,
             },
         )
+        skip_check(record, "CKV2_AWS_23", "the load balancer is made by the cell's own stack")
         if not cell.public:
             return None
         return route53.Route53HealthCheck(

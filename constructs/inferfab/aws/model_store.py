@@ -110,6 +110,7 @@ class ModelStore(Construct):
                 **account,
                 name=spec.bucket,
                 key_arn=key.arn,
+                why_one_region="another region has a store of its own, and pinned weights can be fetched again",
                 keep_noncurrent_days=spec.keep_noncurrent_days,
                 access_log_bucket=spec.access_log_bucket,
                 prevent_destroy=spec.prevent_destroy,

@@ -1,6 +1,8 @@
 """An S3 bucket for ourselves: versioned, encrypted with a key of ours, over TLS only."""
 
-from pydantic import PositiveInt
+from typing import Annotated
+
+from pydantic import Field, PositiveInt
 
 from inferfab.aws.account import AccountSpec, BucketName
 from inferfab.aws.iam_policy import deny_without_tls, policy_document
@@ -16,6 +18,8 @@ class PrivateBucketSpec(AccountSpec):
     name: BucketName
     key_arn: str
     """KMS key that encrypts every object."""
+    why_one_region: Annotated[str, Field(min_length=1)]
+    """Why a copy in another region is not needed; stands beside the bucket for whoever reviews it."""
     keep_noncurrent_days: PositiveInt = 90
     """How long overwritten and deleted versions can be brought back. Default: 90 days."""
     keep_noncurrent_versions: PositiveInt | None = None
@@ -43,6 +47,7 @@ class PrivateBucket(Construct):
                 region="us-east-1",
                 name="prod-models-111122223333-us-east-1",
                 key_arn="arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+                why_one_region="each region fetches the weights for itself",
             ),
         )
     """
@@ -104,11 +109,7 @@ class PrivateBucket(Construct):
                 "would need another for its own log",
             )
         skip_check(self.bucket, "CKV2_AWS_62", "nothing reacts to objects, so there is nobody to notify")
-        skip_check(
-            self.bucket,
-            "CKV_AWS_144",
-            "another region has a bucket of its own; what is here can be fetched or imported again",
-        )
+        skip_check(self.bucket, "CKV_AWS_144", spec.why_one_region)
 
     def _expire(self, spec: PrivateBucketSpec) -> None:
         s3.S3BucketLifecycleConfiguration(

@@ -66,6 +66,8 @@ class StateBucket(Construct):
                 **account,
                 name=spec.bucket,
                 key_arn=self.key.arn,
+                why_one_region="without its region a stack has nothing to manage, and a copy could only be stale; "
+                "overwritten states are kept as versions",
                 keep_noncurrent_days=spec.keep_noncurrent_days,
                 keep_noncurrent_versions=spec.keep_noncurrent_versions,
                 access_log_bucket=spec.access_log_bucket,
