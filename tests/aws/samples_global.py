@@ -3,11 +3,13 @@
 from inferfab.aws.alerts import AlertsTopic, AlertsTopicSpec
 from inferfab.aws.budget import FleetBudget, FleetBudgetSpec
 from inferfab.aws.deploy_role import DeployRole, DeployRoleSpec
-from inferfab.aws.hosted_names import CellShare, HostedCell, HostedNames, HostedNamesSpec, HostedTier, Spill
+from inferfab.aws.hosted_names import HostedNames
+from inferfab.aws.hosted_names_spec import CellShare, HostedCell, HostedNamesSpec, HostedTier, Spill
+from inferfab.aws.image_cache import PullThrough
 from inferfab.aws.model_reader import ModelReader, ModelReaderSpec, ServiceAccount
 from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.name_group import Policy
-from inferfab.aws.registry import PullThrough, Registry, RegistrySpec
+from inferfab.aws.registry import Registry, RegistrySpec
 from inferfab.aws.secrets import SecretReference, SecretReferences, SecretReferencesSpec
 from inferfab.aws.state_bucket import StateBucket, StateBucketSpec
 from inferfab.terraform import TerraformStack
@@ -78,9 +80,7 @@ SECRETS = SecretReferencesSpec.model_validate(
     }
 )
 ALERTS = AlertsTopicSpec.model_validate({**ACCOUNT, "name": "prod-alerts", "key_alias": "alias/prod-alerts"})
-BUDGET = FleetBudgetSpec(
-    name="prod-gpu-fleet", account_id="111122223333", usd_per_month=1_200_000, tag_value="prod", topic_arn=TOPIC
-)
+BUDGET = FleetBudgetSpec(name="prod-gpu-fleet", usd_per_month=1_200_000, tag_value="prod", topic_arn=TOPIC)
 
 
 def cell(name: str, *, public: bool = True) -> HostedCell:

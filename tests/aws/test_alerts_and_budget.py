@@ -67,7 +67,7 @@ def test_word_goes_out_at_80_percent_forecast_and_100_percent_actual() -> None:
 def test_a_budget_that_nobody_hears_of_is_refused() -> None:
     """AWS wants a subscriber for each notification."""
     with pytest.raises(ValidationError, match="nobody would hear of it"):
-        FleetBudgetSpec(name="b", account_id="111122223333", usd_per_month=1, tag_value="dev")
+        FleetBudgetSpec(name="b", usd_per_month=1, tag_value="dev")
 
 
 def test_more_alerts_than_aws_takes_are_refused() -> None:

@@ -13,8 +13,8 @@ from inferfab.terraform import Construct, TerraformStack
 from .synth_global import stack_json
 
 MODULES = (
-    "alerts", "budget", "capacity_health", "deploy_role", "encryption_key", "hosted_names", "model_reader",
-    "model_store", "name_group", "private_bucket", "registry", "secrets", "state_bucket",
+    "alerts", "budget", "capacity_health", "deploy_role", "encryption_key", "hosted_names", "image_cache",
+    "model_reader", "model_store", "name_group", "private_bucket", "registry", "secrets", "state_bucket",
 )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from inferfab.aws.capacity_health import CapacityAlarmSpec, CapacityHealth, CapacityHealthSpec
-from inferfab.aws.hosted_names import HostedNames, HostedNamesSpec
+from inferfab.aws.hosted_names import HostedNames
+from inferfab.aws.hosted_names_spec import HostedNamesSpec
 
 from .samples_global import NLB_ZONES, REGIONS, TOPIC, cell, names
 from .synth_global import address, only, resources, stack_json

@@ -9,6 +9,7 @@ from inferfab.aws.model_reader import ModelReader
 from inferfab.aws.model_store import ModelStore, ModelStoreSpec, registry
 from inferfab.aws.registry import Registry, RegistrySpec
 from inferfab.aws.secrets import SecretReference, SecretReferences, SecretReferencesSpec
+from inferfab.terraform import TerraformStack
 
 from .samples_global import LLAMA, MODELS, QWEN, READER, REGISTRY, SECRETS
 from .synth_global import ACCOUNT, address, only, resources, stack_json, statements
@@ -46,8 +47,8 @@ def test_a_cell_that_does_not_own_the_store_creates_nothing() -> None:
     """Cells of a region share the bucket; all but one only name it."""
     found = []
 
-    def build(stack: object) -> None:
-        found.append(ModelStore(stack, "models", MODELS.model_copy(update={"create": False})))  # type: ignore[arg-type]
+    def build(stack: TerraformStack) -> None:
+        found.append(ModelStore(stack, "models", MODELS.model_copy(update={"create": False})))
 
     assert "resource" not in stack_json(build)
     assert found[0].bucket_name == "prod-models-111122223333-us-east-1"
@@ -176,8 +177,8 @@ def test_existing_secrets_need_no_resources() -> None:
     spec = SecretReferencesSpec.model_validate({**ACCOUNT, "secrets": (SecretReference(name="shared/pull-secret"),)})
     policies = []
 
-    def build(stack: object) -> None:
-        policies.append(SecretReferences(stack, "secrets", spec).read_policy)  # type: ignore[arg-type]
+    def build(stack: TerraformStack) -> None:
+        policies.append(SecretReferences(stack, "secrets", spec).read_policy)
 
     assert "resource" not in stack_json(build)
     assert list(statements(policies[0])) == ["Read"]

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveFloat, model_validator
 
 from inferfab.aws.account import AccountId
+from inferfab.aws.optional import optional
 from inferfab.record import Record
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import budgets
@@ -22,7 +23,6 @@ class FleetBudgetSpec(Record):
     """What :class:`FleetBudget` needs."""
 
     name: Annotated[str, Field(pattern=r"^[^:\\]{1,100}$")]
-    account_id: AccountId
     usd_per_month: PositiveFloat
     tag_value: str
     """Costs count that carry the tag with this value: the environment's name."""
@@ -35,6 +35,8 @@ class FleetBudgetSpec(Record):
     """Default: at 80 % by forecast, and at 100 % in fact."""
     topic_arn: str | None = None
     """SNS topic that hears it, in this account. Default: none."""
+    account_id: AccountId | None = None
+    """Account whose budget it is. Default: the one of the stack's provider."""
     emails: Annotated[tuple[str, ...], Field(max_length=10)] = ()
     """Who hears it by mail. Default: nobody."""
 
@@ -60,7 +62,6 @@ class FleetBudget(Construct):
             "budget",
             FleetBudgetSpec(
                 name="prod-gpu-fleet",
-                account_id="111122223333",
                 usd_per_month=1_200_000,
                 tag_value="prod",
                 topic_arn="arn:aws:sns:us-east-1:111122223333:prod-alerts",
@@ -75,7 +76,7 @@ class FleetBudget(Construct):
             self,
             "budget",
             name=spec.name,
-            account_id=spec.account_id,
+            account_id=optional(spec.account_id),
             budget_type="COST",
             time_unit="MONTHLY",
             limit_amount=f"{spec.usd_per_month:.2f}",
