@@ -7,8 +7,8 @@ from pydantic import Field
 from inferfab.record import Record
 
 AccountId = Annotated[str, Field(pattern=r"^[0-9]{12}$")]
-KmsAlias = Annotated[str, Field(pattern=r"^alias/(?!aws/)[a-zA-Z0-9/_-]{1,250}$")]
-"""With its prefix, ``alias/prod-state``; ``alias/aws/`` is AWS's own."""
+KmsAlias = Annotated[str, Field(pattern=r"^alias/[a-zA-Z0-9/_-]{1,250}$")]
+"""With its prefix, ``alias/prod-state``."""
 BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$")]
 """Without dots: a name with dots does not match the wildcard certificate of S3."""
 

@@ -63,24 +63,26 @@ def capacity_type(capacity: Capacity) -> str:
     return "CAPACITY_BLOCK" if isinstance(capacity, CapacityBlock) else "ON_DEMAND"
 
 
-def market_options(capacity: Capacity) -> ec2.LaunchTemplateInstanceMarketOptions | None:
-    """What the launch template says of the market: only Capacity Blocks are named there."""
-    return {"market_type": "capacity-block"} if isinstance(capacity, CapacityBlock) else None
-
-
-def reservation_specification(capacity: Capacity) -> ec2.LaunchTemplateCapacityReservationSpecification | None:
-    """Which reservation the instances start in."""
+def market(capacity: Capacity) -> ec2.LaunchTemplateArguments:
+    """What the launch template says; nothing for on demand and spot, which the node group names."""
     if isinstance(capacity, CapacityBlock):
-        return {"capacity_reservation_target": {"capacity_reservation_id": capacity.id}}
-    if isinstance(capacity, Reservation):
-        # Without the preference a full reservation would spill over to on demand, unseen and at on-demand prices.
-        target: ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTarget = (
-            {"capacity_reservation_id": capacity.id}
-            if capacity.id is not None
-            else {"capacity_reservation_resource_group_arn": capacity.resource_group_arn or ""}
-        )
         return {
-            "capacity_reservation_preference": "capacity-reservations-only",
-            "capacity_reservation_target": target,
+            "instance_market_options": {"market_type": "capacity-block"},
+            "capacity_reservation_specification": {
+                "capacity_reservation_target": {"capacity_reservation_id": capacity.id}
+            },
         }
-    return None
+    if isinstance(capacity, Reservation):
+        target: ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTarget = {}
+        if capacity.id is not None:
+            target["capacity_reservation_id"] = capacity.id
+        if capacity.resource_group_arn is not None:
+            target["capacity_reservation_resource_group_arn"] = capacity.resource_group_arn
+        return {
+            "capacity_reservation_specification": {
+                # Without it a full reservation would spill over to on demand, unseen and at on-demand prices.
+                "capacity_reservation_preference": "capacity-reservations-only",
+                "capacity_reservation_target": target,
+            }
+        }
+    return {}

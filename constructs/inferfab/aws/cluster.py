@@ -112,13 +112,7 @@ class EksCluster(Construct):
             name=spec.name,
             version=spec.kubernetes_version,
             role_arn=spec.role_arn,
-            vpc_config={
-                "subnet_ids": list(spec.subnet_ids),
-                "security_group_ids": list(spec.security_group_ids) or None,
-                "endpoint_private_access": True,
-                "endpoint_public_access": bool(spec.public_access_cidrs),
-                "public_access_cidrs": list(spec.public_access_cidrs) or None,
-            },
+            vpc_config=_vpc_config(spec),
             # No aws-auth ConfigMap, and whoever runs Terraform is an admin only if an access entry says so.
             access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": False},
             # They come as add-ons with versions of their own.
@@ -141,6 +135,19 @@ class EksCluster(Construct):
         self.certificate_authority = cluster.certificate_authority_data
         self.security_group_id = cluster.cluster_security_group_id
         self.version = spec.kubernetes_version
+
+
+def _vpc_config(spec: EksClusterSpec) -> eks.EksClusterVpcConfig:
+    config: eks.EksClusterVpcConfig = {
+        "subnet_ids": list(spec.subnet_ids),
+        "endpoint_private_access": True,
+        "endpoint_public_access": bool(spec.public_access_cidrs),
+    }
+    if spec.security_group_ids:
+        config["security_group_ids"] = list(spec.security_group_ids)
+    if spec.public_access_cidrs:
+        config["public_access_cidrs"] = list(spec.public_access_cidrs)
+    return config
 
 
 class ExistingClusterSpec(Record):

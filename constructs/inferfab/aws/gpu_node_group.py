@@ -8,10 +8,9 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from inferfab.aws.autoscaler_tags import AutoscalerTags, AutoscalerTagsSpec
 from inferfab.aws.capacity import Capacity, CapacityBlock, OnDemand, capacity_type, is_fixed
 from inferfab.aws.launch_template import NodeTemplate, NodeTemplateSpec
+from inferfab.aws.managed_node_group import NodeGroupSpec, group_arguments, ignored
 from inferfab.aws.node_config import NodeConfigSpec, user_data
 from inferfab.aws.node_interfaces import LONGEST_TCP_IDLE, Interface, Layout, TcpIdleSeconds
-from inferfab.aws.node_labels import eks_taints
-from inferfab.aws.system_node_group import NodeGroupSpec, ignored
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
 from inferfab.terraform.aws import eks
 
@@ -118,40 +117,24 @@ class GpuNodeGroup(Construct):
         super().__init__(scope, construct_id)
         template = NodeTemplate(self, "template", _template(spec))
         fixed = is_fixed(spec.capacity)
-        group = eks.EksNodeGroup(
-            self,
-            "group",
-            cluster_name=spec.cluster_name,
-            node_group_name=spec.group_name,
-            node_role_arn=spec.node_role_arn,
-            subnet_ids=[spec.subnet_id],
-            ami_type="AL2023_ARM_64_NVIDIA" if spec.architecture == "arm64" else "AL2023_x86_64_NVIDIA",
-            capacity_type=capacity_type(spec.capacity),
-            version=spec.kubernetes_version,
-            release_version=spec.release_version,
-            launch_template={"id": template.id, "version": template.version},
-            scaling_config={
-                "min_size": spec.min_nodes,
-                "desired_size": spec.desired_nodes,
-                "max_size": spec.max_nodes,
-            },
-            update_config={
-                "max_unavailable": spec.max_unavailable,
-                "update_strategy": "MINIMAL" if fixed else "DEFAULT",
-            },
-            node_repair_config={"enabled": True},
-            labels=spec.labels or None,
-            taint=eks_taints(spec.taints),
-            tags=_group_tags(spec),
-            # A GPU machine is slow to start and to drain; with MINIMAL a group is updated node by node.
-            timeouts={"create": "60m", "update": "6h", "delete": "60m"},
-            depends_on=list(after) or None,
-            lifecycle=Lifecycle(
-                # A new name is a new group. Elastic capacity: the new one first. A reservation cannot hold both.
-                create_before_destroy=not fixed,
-                ignore_changes=ignored(spec),
-            ),
+        arguments = group_arguments(spec, template, after)
+        arguments["node_group_name"] = spec.group_name
+        arguments["subnet_ids"] = [spec.subnet_id]
+        arguments["ami_type"] = "AL2023_ARM_64_NVIDIA" if spec.architecture == "arm64" else "AL2023_x86_64_NVIDIA"
+        arguments["capacity_type"] = capacity_type(spec.capacity)
+        arguments["update_config"] = {
+            "max_unavailable": spec.max_unavailable,
+            "update_strategy": "MINIMAL" if fixed else "DEFAULT",
+        }
+        # A GPU machine is slow to start and to drain, and MINIMAL goes node by node.
+        arguments["timeouts"] = {"create": "60m", "update": "6h", "delete": "60m"}
+        arguments["tags"] = _group_tags(spec)
+        arguments["lifecycle"] = Lifecycle(
+            # A new name is a new group. Elastic capacity: the new one first. A reservation cannot hold both.
+            create_before_destroy=not fixed,
+            ignore_changes=ignored(spec),
         )
+        group = eks.EksNodeGroup(self, "group", **arguments)
         AutoscalerTags(
             self,
             "autoscaler",

@@ -56,7 +56,7 @@ class ClusterRole(Construct):
                 }
             ]
         )
-        role = _role(self, spec.name, "EKS control plane", trust, spec.permissions_boundary_arn)
+        role = make_role(self, spec.name, "EKS control plane", trust, spec.permissions_boundary_arn)
         self.arn = role.arn
         self.name = role.name
         self.ready = attach_managed(self, role, spec.partition, ["AmazonEKSClusterPolicy"])
@@ -97,7 +97,7 @@ class NodeRole(Construct):
                 }
             ]
         )
-        role = _role(self, spec.name, "EKS nodes", trust, spec.permissions_boundary_arn)
+        role = make_role(self, spec.name, "EKS nodes", trust, spec.permissions_boundary_arn)
         policies = ["AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"]
         if spec.session_manager:
             policies.append("AmazonSSMManagedInstanceCore")
@@ -107,16 +107,17 @@ class NodeRole(Construct):
         """What must be there before a node starts."""
 
 
-def _role(scope: Construct, name: str, description: str, trust: str, boundary_arn: str | None) -> iam.IamRole:
-    return iam.IamRole(
-        scope,
-        "role",
-        name=name,
-        description=description,
-        assume_role_policy=trust,
-        permissions_boundary=boundary_arn,
-        tags={"Name": name},
-    )
+def make_role(scope: Construct, name: str, description: str, trust: str, boundary_arn: str | None) -> iam.IamRole:
+    """A role in the construct ``role`` of the scope."""
+    arguments: iam.IamRoleArguments = {
+        "name": name,
+        "description": description,
+        "assume_role_policy": trust,
+        "tags": {"Name": name},
+    }
+    if boundary_arn is not None:
+        arguments["permissions_boundary"] = boundary_arn
+    return iam.IamRole(scope, "role", **arguments)
 
 
 def attach_managed(

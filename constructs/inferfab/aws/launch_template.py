@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from inferfab.aws.capacity import Capacity, OnDemand, market_options, reservation_specification
+from inferfab.aws.capacity import Capacity, OnDemand, market
 from inferfab.aws.node_interfaces import LONGEST_TCP_IDLE, Layout, TcpIdleSeconds, network_interfaces
 from inferfab.record import Record
 from inferfab.terraform import Construct
@@ -80,51 +80,57 @@ class NodeTemplate(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: NodeTemplateSpec) -> None:
         super().__init__(scope, construct_id)
-        tags = {**spec.tags, "Name": spec.name}
-        listed = spec.interfaces is not None
-        template = ec2.LaunchTemplate(
-            self,
-            "template",
-            name=spec.name,
-            instance_type=spec.instance_type,
-            update_default_version=True,
-            ebs_optimized="true",
-            metadata_options={
-                "http_endpoint": "enabled",
-                "http_tokens": "required",
-                "http_put_response_hop_limit": spec.metadata_hop_limit,
-                # EKS tags instances with keys that hold a slash; with tags in the metadata EC2 would refuse them.
-                "instance_metadata_tags": "disabled",
-            },
-            monitoring={"enabled": True},
-            block_device_mappings=[
-                {
-                    "device_name": "/dev/xvda",
-                    "ebs": {
-                        "volume_type": "gp3",
-                        "volume_size": spec.root_volume.size_gib,
-                        "iops": spec.root_volume.iops,
-                        "throughput": spec.root_volume.throughput_mib_s,
-                        "encrypted": "true",
-                        "kms_key_id": spec.kms_key_arn,
-                        "delete_on_termination": "true",
-                    },
-                }
-            ],
-            # Groups stand on the interfaces or at the top, never both.
-            network_interfaces=network_interfaces(spec.interfaces or (), spec.security_group_ids, spec.tcp_idle_seconds)
-            if listed
-            else None,
-            vpc_security_group_ids=list(spec.security_group_ids) or None if not listed else None,
-            instance_market_options=market_options(spec.capacity),
-            capacity_reservation_specification=reservation_specification(spec.capacity),
-            placement={"group_name": spec.placement_group} if spec.placement_group else None,
-            user_data=spec.user_data,
-            tag_specifications=[
-                {"resource_type": kind, "tags": tags} for kind in ("instance", "volume", "network-interface")
-            ],
-            tags={"Name": spec.name},
-        )
+        template = ec2.LaunchTemplate(self, "template", **_arguments(spec))
         self.id = template.id
         self.version = template.latest_version
         """Number of the newest version: a change rolls the nodes in the apply that makes it, and no other."""
+
+
+def _arguments(spec: NodeTemplateSpec) -> ec2.LaunchTemplateArguments:
+    tags = {**spec.tags, "Name": spec.name}
+    arguments: ec2.LaunchTemplateArguments = {
+        "name": spec.name,
+        "instance_type": spec.instance_type,
+        "update_default_version": True,
+        "ebs_optimized": "true",
+        "metadata_options": {
+            "http_endpoint": "enabled",
+            "http_tokens": "required",
+            "http_put_response_hop_limit": spec.metadata_hop_limit,
+            # EKS tags instances with keys that hold a slash; with tags in the metadata EC2 would refuse them.
+            "instance_metadata_tags": "disabled",
+        },
+        "monitoring": {"enabled": True},
+        "block_device_mappings": [{"device_name": "/dev/xvda", "ebs": _root_disk(spec)}],
+        "tag_specifications": [
+            {"resource_type": kind, "tags": tags} for kind in ("instance", "volume", "network-interface")
+        ],
+        "tags": {"Name": spec.name},
+    }
+    arguments.update(market(spec.capacity))
+    # Groups stand on the interfaces or at the top, never both.
+    if spec.interfaces is not None:
+        arguments["network_interfaces"] = network_interfaces(
+            spec.interfaces, spec.security_group_ids, spec.tcp_idle_seconds
+        )
+    elif spec.security_group_ids:
+        arguments["vpc_security_group_ids"] = list(spec.security_group_ids)
+    if spec.placement_group is not None:
+        arguments["placement"] = {"group_name": spec.placement_group}
+    if spec.user_data is not None:
+        arguments["user_data"] = spec.user_data
+    return arguments
+
+
+def _root_disk(spec: NodeTemplateSpec) -> ec2.LaunchTemplateBlockDeviceMappingsEbs:
+    disk: ec2.LaunchTemplateBlockDeviceMappingsEbs = {
+        "volume_type": "gp3",
+        "volume_size": spec.root_volume.size_gib,
+        "iops": spec.root_volume.iops,
+        "throughput": spec.root_volume.throughput_mib_s,
+        "encrypted": "true",
+        "delete_on_termination": "true",
+    }
+    if spec.kms_key_arn is not None:
+        disk["kms_key_id"] = spec.kms_key_arn
+    return disk

@@ -45,6 +45,6 @@ class Taint(Record):
         return f"{self.value}:{self.effect}"
 
 
-def eks_taints(taints: tuple[Taint, ...]) -> list[eks.EksNodeGroupTaint] | None:
+def eks_taints(taints: tuple[Taint, ...]) -> list[eks.EksNodeGroupTaint]:
     """The blocks of a node group; EKS spells effects in its own way."""
-    return [{"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in taints] or None
+    return [{"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in taints]

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inferfab.aws.account import AccountSpec
-from inferfab.aws.iam import RoleName, attach_managed
+from inferfab.aws.iam import RoleName, attach_managed, make_role
 from inferfab.aws.iam_policy import Statement, policy_document
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import eks, iam
@@ -68,14 +68,12 @@ class PodIdentity(Construct):
     ) -> None:
         """:param statements: what the role may do beside its managed policies. Default: nothing."""
         super().__init__(scope, construct_id)
-        role = iam.IamRole(
+        role = make_role(
             self,
-            "role",
-            name=spec.role_name,
-            description=spec.description or f"{spec.namespace}/{spec.service_account}",
-            assume_role_policy=policy_document([_trust(spec)]),
-            permissions_boundary=spec.permissions_boundary_arn,
-            tags={"Name": spec.role_name},
+            spec.role_name,
+            spec.description or f"{spec.namespace}/{spec.service_account}",
+            policy_document([_trust(spec)]),
+            spec.permissions_boundary_arn,
         )
         self.ready = attach_managed(self, role, spec.partition, list(spec.managed_policies))
         """Policies that a pod needs from its first call on."""
