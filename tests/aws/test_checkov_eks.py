@@ -11,15 +11,17 @@ from .synth_eks import stack_json
 
 
 def test_a_cells_cluster_passes_checkov(tmp_path: Path) -> None:
-    """The private one without a single excuse; the public one with the one that it states."""
+    """Excused are only checkov's old list of versions, and what a public cluster with short logs asks for."""
     cell = stack_json(whole_cell)
     public = stack_json(
         lambda stack: EksCluster(
             stack, "cluster", cluster_spec(public_access_cidrs=("203.0.113.0/24",), log_retention_days=30)
         )
     )
-    assert not list(recorded_skips(cell))
+    assert {skip.check_id for skip in recorded_skips(cell)} == {"CKV_AWS_339"}
     found = scan({"cell": cell, "public": public}, tmp_path)
     assert found.checks > 60
     assert found.failed == ()
-    assert {(f.stack, f.check_id) for f in found.explained} == {("public", "CKV_AWS_39"), ("public", "CKV_AWS_338")}
+    assert {(f.stack, f.check_id) for f in found.explained} == {
+        ("cell", "CKV_AWS_339"), ("public", "CKV_AWS_339"), ("public", "CKV_AWS_39"), ("public", "CKV_AWS_338"),
+    }  # fmt: skip

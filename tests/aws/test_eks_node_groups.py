@@ -3,6 +3,7 @@
 import base64
 import email
 import math
+import subprocess
 from typing import Any
 
 import pytest
@@ -303,6 +304,7 @@ def test_nodes_join_their_disks_and_set_huge_pages_aside_before_the_kubelet() ->
     assert script.startswith("#!/bin/bash\n")
     assert "pages=5120\n" in script
     assert "/etc/sysctl.d/" in script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     # Labels and taints are the node group's, and starting the kubelet is EKS's.
     assert "node-labels" not in script and "systemctl" not in script
 
@@ -421,7 +423,7 @@ def test_the_system_group_has_no_gpus_and_takes_the_clusters_group() -> None:
     group = resources(document, "aws_eks_node_group")["system/group"]
     template = resources(document, "aws_launch_template")["system/template/template"]
     assert group["ami_type"] == "AL2023_x86_64_STANDARD"
-    assert not group.get("taint")
+    assert "taint" not in group
     assert group["scaling_config"] == {"min_size": 2, "desired_size": 3, "max_size": 6}
     assert "network_interfaces" not in template and "vpc_security_group_ids" not in template
     assert template["metadata_options"]["http_tokens"] == "required"

@@ -60,8 +60,9 @@ def make_addon(
         "resolve_conflicts_on_create": "OVERWRITE",
         "resolve_conflicts_on_update": "OVERWRITE",
         "tags": {"Name": name},
-        "depends_on": list(after),
     }
+    if after:
+        arguments["depends_on"] = list(after)
     if configuration:
         arguments["configuration_values"] = json.dumps(configuration, sort_keys=True)
     if identities:

@@ -71,11 +71,14 @@ def group_arguments(
             "max_size": spec.max_nodes,
         },
         "node_repair_config": {"enabled": True},
-        "labels": spec.labels,
-        "taint": eks_taints(spec.taints),
         "tags": {"Name": spec.name},
-        "depends_on": list(after),
     }
+    if spec.labels:
+        arguments["labels"] = spec.labels
+    if spec.taints:
+        arguments["taint"] = eks_taints(spec.taints)
+    if after:
+        arguments["depends_on"] = list(after)
     if spec.kubernetes_version is not None:
         arguments["version"] = spec.kubernetes_version
     if spec.release_version is not None:
