@@ -77,8 +77,10 @@ class PodIdentity(Construct):
         )
         self.ready = attach_managed(self, role, spec.partition, list(spec.managed_policies))
         """Policies that a pod needs from its first call on."""
+        self.policy: iam.IamRolePolicy | None = None
+        """The inline policy; None without statements."""
         if statements:
-            policy = iam.IamRolePolicy(
+            self.policy = policy = iam.IamRolePolicy(
                 self, "policy", name=spec.role_name, role=role.name, policy=policy_document(statements)
             )
             self.ready = (*self.ready, policy)
