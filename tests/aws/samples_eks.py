@@ -86,7 +86,12 @@ def whole_cell(stack: TerraformStack) -> None:
             launched_by=("autoscaling", "spot"),
         ),
     )
-    cluster = EksCluster(stack, "cluster", cluster_spec(role_arn=role.arn, kms_key_arn=key.arn), after=role.ready)
+    cluster = EksCluster(
+        stack,
+        "cluster",
+        cluster_spec(role_arn=role.arn, kms_key_arn=key.arn, private_access_cidrs=("10.0.0.0/16",)),
+        after=role.ready,
+    )
     ClusterAccess(
         stack,
         "access",

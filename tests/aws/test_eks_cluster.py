@@ -7,8 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from inferfab.aws.access import AccessEntry, ClusterAccessSpec
-from inferfab.aws.cluster import ClusterIds, EksCluster, ExistingCluster, ExistingClusterSpec
+from inferfab.aws.cluster import EksCluster
+from inferfab.aws.cluster_ids import ClusterIds
 from inferfab.aws.cluster_key import ClusterKey, ClusterKeySpec
+from inferfab.aws.existing_cluster import ExistingCluster, ExistingClusterSpec
 from inferfab.aws.pod_identity import PodIdentity, PodIdentitySpec
 from inferfab.terraform import TerraformStack
 
@@ -81,11 +83,29 @@ def test_a_public_endpoint_names_its_ranges_and_says_why_it_fails_checkov() -> N
     assert "on request" in cluster["//"]["checkov_skips"]["CKV_AWS_39"]
 
 
+def test_runners_reach_a_private_endpoint_by_named_range() -> None:
+    """On 443 only, through the group that EKS makes; each rule's address comes from its range."""
+    spec = cluster_spec(private_access_cidrs=("10.0.0.0/16", "10.9.0.0/24"))
+    document = stack_json(lambda stack: EksCluster(stack, "cluster", spec))
+    rules = resources(document, "aws_vpc_security_group_ingress_rule")
+    assert set(rules) == {"cluster/api-from-10-0-0-0-16", "cluster/api-from-10-9-0-0-24"}
+    rule = rules["cluster/api-from-10-0-0-0-16"]
+    assert (rule["cidr_ipv4"], rule["ip_protocol"], rule["from_port"], rule["to_port"]) == (
+        "10.0.0.0/16",
+        "tcp",
+        443,
+        443,
+    )
+    group = address(document, "aws_eks_cluster", "cluster/cluster")
+    assert rule["security_group_id"] == "${" + group + ".vpc_config[0].cluster_security_group_id}"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"public_access_cidrs": ("0.0.0.0/0",)}, "whole internet"),
-        ({"public_access_cidrs": ("::/0",)}, "whole internet"),
+        ({"private_access_cidrs": ("0.0.0.0/0",)}, "whole internet"),
+        ({"public_access_cidrs": ("203.0.113.7/24",)}, "public_access_cidrs"),
         ({"subnet_ids": ("subnet-1",)}, "two subnets"),
         ({"subnet_ids": ("subnet-1", "subnet-1")}, "two subnets"),
         ({"kubernetes_version": "1.36.1"}, "kubernetes_version"),

@@ -1,31 +1,19 @@
-"""An EKS cluster, ours or somebody else's."""
+"""An EKS cluster's control plane, its logs, and who reaches its endpoint."""
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from inferfab.aws.cluster_ids import ClusterName
+from inferfab.aws.values import Range, range_id
 from inferfab.record import Record
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
-from inferfab.terraform.aws import cloudwatch, eks
+from inferfab.terraform.aws import cloudwatch, eks, vpc
 from inferfab.terraform.skips import skip_check
 
-ClusterName = Annotated[str, Field(pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")]
 RetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
                         3288, 3653]  # fmt: skip
 """What CloudWatch takes."""
-
-
-class ClusterIds(Protocol):
-    """What others need to know of a cluster; texts that may be references."""
-
-    name: str
-    arn: str
-    endpoint: str
-    certificate_authority: str
-    """Base64."""
-    security_group_id: str
-    """The group that EKS makes, which lets control plane and nodes talk."""
-    version: str
 
 
 class EksClusterSpec(Record):
@@ -41,9 +29,11 @@ class EksClusterSpec(Record):
     """Subnets of the control plane's network interfaces: two or more, in two zones."""
     security_group_ids: tuple[str, ...] = ()
     """Further groups of these interfaces. Default: only the one that EKS makes."""
-    public_access_cidrs: tuple[str, ...] = ()
+    private_access_cidrs: tuple[Range, ...] = ()
+    """Ranges beside the cluster's own nodes that reach the endpoint from inside: runners, a VPN. Default: none."""
+    public_access_cidrs: tuple[Range, ...] = ()
     """Ranges that reach the endpoint from the internet. Default: none, the endpoint is private."""
-    service_cidr: str = "172.20.0.0/16"
+    service_cidr: Range = "172.20.0.0/16"
     """Range of Kubernetes services; must not meet the VPC or anything it talks to. Cannot be changed later."""
     log_retention_days: RetentionDays = 365
     """How long control-plane logs are kept. Default: a year."""
@@ -67,8 +57,8 @@ class EksClusterSpec(Record):
 
     @model_validator(mode="after")
     def _not_open(self) -> "EksClusterSpec":
-        if any(cidr.endswith("/0") for cidr in self.public_access_cidrs):
-            raise ValueError("public_access_cidrs opens the endpoint to the whole internet; name your ranges")
+        if any(cidr.endswith("/0") for cidr in (*self.public_access_cidrs, *self.private_access_cidrs)):
+            raise ValueError("a range of /0 opens the endpoint to the whole internet; name your ranges")
         return self
 
 
@@ -130,6 +120,18 @@ class EksCluster(Construct):
         skip_check(cluster, "CKV_AWS_339", "checkov's list of EKS versions lags behind EKS; the version is pinned here")
         if spec.public_access_cidrs:
             skip_check(cluster, "CKV_AWS_39", "the endpoint is public on request, for the named ranges only")
+        for cidr in spec.private_access_cidrs:
+            vpc.VpcSecurityGroupIngressRule(
+                self,
+                f"api-from-{range_id(cidr)}",
+                security_group_id=cluster.cluster_security_group_id,
+                description=f"Kubernetes API from {cidr}",
+                cidr_ipv4=cidr,
+                ip_protocol="tcp",
+                from_port=443,
+                to_port=443,
+                tags={"Name": f"{spec.name} API from {cidr}"},
+            )
         self.name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
@@ -149,28 +151,3 @@ def _vpc_config(spec: EksClusterSpec) -> eks.EksClusterVpcConfig:
     if spec.public_access_cidrs:
         config["public_access_cidrs"] = list(spec.public_access_cidrs)
     return config
-
-
-class ExistingClusterSpec(Record):
-    """What :class:`ExistingCluster` needs."""
-
-    name: ClusterName
-
-
-class ExistingCluster(Construct):
-    """A cluster that is already there, looked up by name.
-
-    Example::
-
-        cluster = ExistingCluster(stack, "cluster", ExistingClusterSpec(name="shared"))
-    """
-
-    def __init__(self, scope: Construct, construct_id: str, spec: ExistingClusterSpec) -> None:
-        super().__init__(scope, construct_id)
-        found = eks.DataEksCluster(self, "cluster", name=spec.name)
-        self.name = spec.name
-        self.arn = found.arn
-        self.endpoint = found.endpoint
-        self.certificate_authority = found.certificate_authority_data
-        self.security_group_id = found.cluster_security_group_id
-        self.version = found.version
