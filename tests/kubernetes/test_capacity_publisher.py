@@ -33,27 +33,33 @@ def test_there_is_one_series_a_tier_and_cell() -> None:
 
 
 def test_the_rule_reads_only_metrics_that_exist() -> None:
-    """Names as vLLM 0.31 and Dynamo 1.6.1 export them."""
+    """Names as vLLM 0.31, Dynamo 1.6.1 and kube-state-metrics export them; ``up`` is Prometheus' own."""
     if not METRICS.exists():
         pytest.skip(f"the lists of metrics are not on this machine ({METRICS})")
     exported = {
         metric["name"]
-        for name in ("vllm-0.31.0", "dynamo-1.6.1")
+        for name in ("vllm-0.31.0", "dynamo-1.6.1", "kube-state-metrics")
         for metric in json.loads((METRICS / f"{name}.json").read_text())["metrics"]
     }
-    used = set(re.findall(r"(?:vllm:|dynamo_)\w+", FreeCapacity(namespace="x").promql()))
+    used = set(re.findall(r"(?:vllm:|dynamo_|kube_)\w+", FreeCapacity(namespace="x").promql()))
     assert used == {
         "vllm:kv_cache_usage_perc",
         "vllm:num_requests_waiting",
         "vllm:num_requests_running",
         "dynamo_frontend_router_queue_pending_requests",
+        "kube_node_info",
+        "kube_pod_info",
     }
     assert used <= exported
 
 
-CASES: list[tuple[str, dict[str, str], float]] = [
-    ("nothing runs", {}, 0),
-    ("idle", {"kv a": "0", "run a": "0", "wait a": "0"}, 100),
+CASES: list[tuple[str, dict[str, str], float | None]] = [
+    ("nothing is scraped", {}, None),
+    ("pods are there and none is scraped", {"node x": "1", "pod a": "1"}, None),
+    ("the tier has no pods", {"node x": "1", "pod a other": "1"}, 0),
+    ("a frontend answers and no engine does", {"node x": "1", "pod a": "1", "up a": "1"}, 0),
+    ("the only pod does not answer", {"node x": "1", "pod a": "1", "up a": "0"}, None),
+    ("idle", {"up a": "1", "kv a": "0", "run a": "0", "wait a": "0"}, 100),
     ("cache at 60 %", {"kv a": "0.6", "run a": "10", "wait a": "0"}, 40),
     ("three wait in the engine beside nine that run", {"kv a": "0.1", "run a": "9", "wait a": "3"}, 75),
     ("five wait in the router beside five that run", {"kv a": "0.1", "run a": "5", "wait a": "0", "queue a": "5"}, 50),
@@ -65,6 +71,9 @@ METRIC = {
     "kv": 'vllm:kv_cache_usage_perc{{namespace="{}",pod="{}",model_name="m"}}',
     "run": 'vllm:num_requests_running{{namespace="{}",pod="{}",model_name="m"}}',
     "wait": 'vllm:num_requests_waiting{{namespace="{}",pod="{}",model_name="m"}}',
+    "up": 'up{{namespace="{}",pod="{}"}}',
+    "pod": 'kube_pod_info{{namespace="{}",pod="{}"}}',
+    "node": 'kube_node_info{{of="{}",node="{}"}}',
     "queue": 'dynamo_frontend_router_queue_pending_requests{{namespace="{}",pod="{}",model="m"}}',
 }
 
@@ -82,7 +91,7 @@ def test_prometheus_works_out_what_we_mean(tmp_path: Path) -> None:
             where = METRIC[kind].format("serving-other" if other else "serving-priority", pod)
             inputs.append({"series": where, "values": f"{value} {value} {value}"})
         labels = f'{SERIES}{{cell="use1-a", tier="priority"}}'
-        expected = [{"labels": labels, "value": percent}]
+        expected = [] if percent is None else [{"labels": labels, "value": percent}]
         query = {"expr": f'{SERIES}{{tier="priority"}}', "eval_time": "1m", "exp_samples": expected}
         tests.append({"name": name, "interval": "30s", "input_series": inputs, "promql_expr_test": [query]})
     suite = {"rule_files": ["rules.yaml"], "evaluation_interval": "30s", "fuzzy_compare": True, "tests": tests}
