@@ -52,8 +52,11 @@ class LocalChart(Construct):
 
     Example::
 
-        from inferfab.kubernetes import ChartRelease, ChartReleaseSpec, LocalChart, LocalChartSpec
+        from inferfab.kubernetes import (
+            ChartRelease, ChartReleaseSpec, LocalChart, LocalChartSpec, cluster_provider,
+        )
 
+        cluster_provider(stack, "prod-use1-a", "us-east-1")
         chart = LocalChart(
             stack,
             "settings",

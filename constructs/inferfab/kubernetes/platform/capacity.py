@@ -24,7 +24,9 @@ class FreeCapacity(Record):
     """Free capacity of one tier, in percent: what is left of its scarcest resource.
 
     Two things run out: KV cache (``vllm:kv_cache_usage_perc``, a share in spite of its name) and places in the batch
-    (requests that wait in engines and routers, as a share of all). Without a worker, or a metric, it is 0.
+    (requests that wait in engines and routers, as a share of all). It is 0 where no engine reports although something
+    else of the tier does, and where the tier has no pods. Where nothing can be known, because nothing is scraped,
+    there is no number: a broken monitor must not send a healthy cell's traffic away.
     """
 
     namespace: str
@@ -51,7 +53,9 @@ class FreeCapacity(Record):
     / clamp_min(sum(vllm:num_requests_running{pods}) + {waiting}, 1),
     "signal", "queue", "", ""
   )
-)) or vector(0)"""
+))
+or 0 * count(up{pods} == 1)
+or (0 * count(kube_node_info) unless on() kube_pod_info{pods})"""
 
 
 class CapacityPublisherSpec(Record):
