@@ -1,10 +1,12 @@
 """One cell's network, cluster, node groups and load balancer: plannable before anything exists."""
 
 from inferfab.aws.access import AccessEntry, ClusterAccess, ClusterAccessSpec
-from inferfab.aws.cluster import ClusterIds, EksCluster, EksClusterSpec, ExistingCluster, ExistingClusterSpec
+from inferfab.aws.cluster import EksCluster, EksClusterSpec
+from inferfab.aws.cluster_ids import ClusterIds
 from inferfab.aws.cluster_key import ClusterKey, ClusterKeySpec
 from inferfab.aws.controllers import CellControllers, CellControllersSpec, Controller
 from inferfab.aws.core_addons import CoreAddons, CoreAddonsSpec
+from inferfab.aws.existing_cluster import ExistingCluster, ExistingClusterSpec
 from inferfab.aws.existing_network import ExistingNetwork
 from inferfab.aws.gpu_node_group import GpuNodeGroup
 from inferfab.aws.health_check import HealthCheck
@@ -107,6 +109,7 @@ class FoundationStack(AwsStack):
                 kms_key_arn=self._key.arn,
                 subnet_ids=network.control_plane_subnet_ids,
                 public_access_cidrs=own.access.allowed_cidrs if own.access.kind == "public" else (),
+                private_access_cidrs=own.access.runner_cidrs if own.access.kind == "private" else (),
                 protected=own.protected,
             ),
             after=tuple(role.ready),
@@ -268,7 +271,9 @@ class FoundationStack(AwsStack):
                 ),
                 target_group_name=balancer.target_group_name,
                 capacity_publisher=Controller(
-                    role_name=names.capacity_publisher_role, namespace="monitoring", service_account="capacity-publisher"
+                    role_name=names.capacity_publisher_role,
+                    namespace="monitoring",
+                    service_account="capacity-publisher",
                 ),
                 capacity_log_group=names.capacity_log_group,
                 external_secrets=Controller(
@@ -309,4 +314,9 @@ class FoundationStack(AwsStack):
 
     def _node_tags(self) -> dict[str, str]:
         own = self._fleet.ownership
-        return {**own.tags, "inferfab-environment": own.name, "inferfab-owner": own.owner, "inferfab-cell": self._cell.name}
+        return {
+            **own.tags,
+            "inferfab-environment": own.name,
+            "inferfab-owner": own.owner,
+            "inferfab-cell": self._cell.name,
+        }

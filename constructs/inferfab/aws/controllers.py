@@ -90,8 +90,14 @@ class CellControllers(Construct):
             statements=statements,
         )
         if lists and identity.policy is not None:
-            reason = "EC2, Auto Scaling and ELB know no resources in their Describe calls; everything that changes is named"
+            reason = (
+                "EC2, Auto Scaling and ELB know no resources in their Describe calls; everything that changes is named"
+            )
             skip_check(identity.policy, "CKV_AWS_355", reason)
+
+
+def _arn(spec: AccountSpec, service: str, resource: str) -> str:
+    return f"arn:{spec.partition}:{service}:{spec.region}:{spec.account_id}:{resource}"
 
 
 def _describe(actions: list[str]) -> Statement:
@@ -100,8 +106,8 @@ def _describe(actions: list[str]) -> Statement:
 
 
 def _autoscaler(spec: CellControllersSpec) -> list[Statement]:
-    group = f"arn:{spec.partition}:autoscaling:{spec.region}:{spec.account_id}:autoScalingGroup:*:autoScalingGroupName/*"
-    nodes = f"arn:{spec.partition}:eks:{spec.region}:{spec.account_id}:nodegroup/{spec.cluster_name}/*/*"
+    group = _arn(spec, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")
+    nodes = _arn(spec, "eks", f"nodegroup/{spec.cluster_name}/*/*")
     return [
         _describe(
             [
@@ -130,7 +136,7 @@ def _autoscaler(spec: CellControllersSpec) -> list[Statement]:
 
 def _load_balancer(spec: CellControllersSpec) -> list[Statement]:
     """Target group bindings only: the controller makes no load balancer, listener or security group."""
-    group = f"arn:{spec.partition}:elasticloadbalancing:{spec.region}:{spec.account_id}:targetgroup/{spec.target_group_name}/*"
+    group = _arn(spec, "elasticloadbalancing", f"targetgroup/{spec.target_group_name}/*")
     return [
         _describe(
             [
@@ -154,7 +160,7 @@ def _load_balancer(spec: CellControllersSpec) -> list[Statement]:
 
 
 def _publisher(spec: CellControllersSpec) -> list[Statement]:
-    logs = f"arn:{spec.partition}:logs:{spec.region}:{spec.account_id}:log-group:{spec.capacity_log_group}"
+    logs = _arn(spec, "logs", f"log-group:{spec.capacity_log_group}")
     return [
         {
             "Sid": "Publish",
