@@ -6,7 +6,7 @@ The public surface is small on purpose::
 
     loaded = load("environments/prod.yaml")   # Environment + line numbers, or findings
     fleet = plan(loaded.environment)          # FleetPlan: frozen, JSON in and out
-    findings = check(loaded, fleet)           # every cross-layer rule
+    findings = check(loaded).findings         # every cross-layer rule
 
 Importing this package never loads cdktf, boto3 or a provider.
 """

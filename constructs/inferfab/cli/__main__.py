@@ -1,5 +1,6 @@
-"""``python -m inferfab.cli``"""
+"""``python -m inferfab.cli``, where no ``inferfab`` script is installed."""
 
 from inferfab.cli.main import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -52,11 +52,11 @@ def check_command(
 
         deliver(json.dumps(sarif(findings, version=version("inferfab")), indent=1, ensure_ascii=False), out)
     else:
-        from inferfab.render.text.findings import counted, findings_text
+        from inferfab.render.text.findings import counted, findings_text, one_line
 
         deliver(
             findings_text(findings, loaded.source.lines, colour=out is None)
-            + f"{loaded.source.file}: {counted(findings)}",
+            + f"{one_line(loaded.source.file)}: {counted(findings)}",
             out,
         )
     if not checked.ok:

@@ -15,7 +15,9 @@ class ExplainFormat(StrEnum):
 def _complete(incomplete: str) -> list[str]:
     from inferfab.checks.explain import all_rules
 
-    return [r.id for r in all_rules() if r.id.startswith(incomplete.upper())]
+    # In the case that was typed: what does not begin with the typed letters is not offered.
+    ids = [r.id if incomplete == incomplete.upper() else r.id.lower() for r in all_rules()]
+    return [id_ for id_ in ids if id_.startswith(incomplete)]
 
 
 def explain_command(
@@ -39,14 +41,14 @@ def explain_command(
     from inferfab.checks.explain import all_rules, explain
     from inferfab.cli.output import deliver, rendered
     from inferfab.environment.problems import meant
+    from inferfab.render.text.findings import printable
 
     rules = all_rules()
     if rule_id is not None:
         one = explain(rule_id)
         if one is None:
-            raise typer.BadParameter(
-                f"there is no rule {rule_id}; {meant(rule_id.upper(), [r.id for r in rules])}", param_hint="RULE"
-            )
+            hint = meant(rule_id.upper(), [r.id for r in rules])
+            raise typer.BadParameter(f"there is no rule `{printable(rule_id)}`; {hint}", param_hint="RULE")
         rules = (one,)
     if format is ExplainFormat.json:
         fields = ("id", "title", "severity", "joins", "why", "do", "source", "stage")

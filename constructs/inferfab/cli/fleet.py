@@ -45,18 +45,18 @@ def _bytes(path: Path) -> bytes:
 
 
 def _report(loaded: Loaded, checked: Checked) -> None:
-    from inferfab.render.text.findings import counted, findings_text
+    from inferfab.render.text.findings import counted, findings_text, one_line
 
     if checked.ok:
         serious = [f for f in checked.findings if f.severity != "info"]
         if serious:
-            typer.echo(
-                f"{loaded.source.file}: {counted(serious)}; `inferfab check {loaded.source.file}` lists them", err=True
-            )
+            file = one_line(loaded.source.file)
+            typer.echo(f"{file}: {counted(serious)}; `inferfab check {file}` lists them", err=True)
         return
     text = findings_text(checked.findings, loaded.source.lines, colour=True, stderr=True)
     typer.echo(
-        text + f"{loaded.source.file}: {counted(checked.findings)}; there is no plan until the errors are mended",
+        text
+        + f"{one_line(loaded.source.file)}: {counted(checked.findings)}; there is no plan until the errors are mended",
         err=True,
     )
     raise typer.Exit(1)

@@ -34,14 +34,18 @@ def init_command(
     from inferfab.render.starter import starter
 
     text = starter(name, cloud.value)
-    wrong = [f for f in load_text(text).findings if f.path == ("name",)]
+    # A line break in the name breaks the whole file, so a finding about the file counts too.
+    wrong = [f for f in load_text(text).findings if f.path in ((), ("name",))]
     if wrong:
-        raise typer.BadParameter(f"{wrong[0].what}; {wrong[0].fix}", param_hint="NAME")
+        name_alone = load_text(f"name: {json.dumps(name)}\n").findings
+        first = next((f for f in name_alone if f.path == ("name",)), wrong[0])
+        raise typer.BadParameter(f"{first.what}; {first.fix}", param_hint="NAME")
     target = folder / f"{name}.yaml"
     if target.exists() and not force:
         raise Refused(f"{target} is there already; choose another name, or say --force to overwrite it")
-    write_whole(target, text)
+    # The schema first: when the second write fails, init can simply be run again.
     write_whole(folder / "environment.schema.json", json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n")
+    write_whole(target, text)
     typer.echo(
         f"wrote {target}\nNext: edit it, then `inferfab check {_shown(target, name)}` and `inferfab plan "
         f"{_shown(target, name)}`"

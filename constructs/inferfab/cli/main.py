@@ -1,13 +1,11 @@
 """``inferfab``: plan, check and compare LLM-inference fleets before a GPU is paid for."""
 
-import contextlib
-import os
-import sys
 from typing import Annotated
 
 import typer
 
-from inferfab.cli import catalog, check, diff, explain, init, plan, schema
+from inferfab.cli import catalog, check, diff, explain, init, plan, schema, synth
+from inferfab.cli.guard import guarded
 
 app = typer.Typer(
     name="inferfab",
@@ -24,7 +22,7 @@ app = typer.Typer(
     Exit codes: 0 fine, 1 an error in a file, 2 wrong usage.""",
 )
 
-for module in (init, check, plan, diff, explain, schema, catalog):
+for module in (init, check, plan, diff, synth, explain, schema, catalog):
     module.register(app)
 
 
@@ -46,37 +44,5 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. Whatever goes wrong ends in one message, never in a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows `?` instead of ending the program.
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    try:
-        app()
-    except BrokenPipeError:
-        # Somebody piped us into `head`; the rest is not wanted.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    except Exception as error:
-        if os.environ.get("INFERFAB_DEBUG"):
-            raise
-        _apologize(error)
-        raise SystemExit(1) from None
-
-
-def _apologize(error: Exception) -> None:
-    from inferfab.catalog.facts import BadFactFile
-    from inferfab.cli.output import Refused
-
-    if isinstance(error, Refused):
-        typer.echo(f"inferfab: {error}", err=True)
-    elif isinstance(error, BadFactFile):
-        typer.echo(f"inferfab: a data file of this installation is broken; reinstall inferfab\n{error}", err=True)
-    else:
-        typer.echo(
-            f"inferfab: this is a fault of inferfab, not of your file: {type(error).__name__}: {error}\n"
-            "Please report it with the file; INFERFAB_DEBUG=1 shows where it happened.",
-            err=True,
-        )
+    """Run the command line."""
+    guarded(lambda: app(prog_name="inferfab"))

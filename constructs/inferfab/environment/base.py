@@ -30,5 +30,5 @@ Milliseconds = Annotated[float, Field(gt=0, le=86_400_000)]
 Usd = Annotated[float, Field(gt=0, le=1e12)]
 Count = Annotated[int, Field(ge=0, le=100_000)]
 PositiveCount = Annotated[int, Field(ge=1, le=100_000)]
-Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
+Cidr = Annotated[str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$")]
 """IPv4 range in CIDR notation, ``10.20.0.0/16``."""

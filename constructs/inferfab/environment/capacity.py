@@ -35,7 +35,7 @@ class CapacityBlock(Input):
     kind: Literal["capacity_block"]
     id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
     """The reservation that the purchase made."""
-    ends_at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
+    ends_at: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
     """When it ends, UTC, `2027-01-31T11:30:00Z`; EKS drains 40 minutes before."""
     usd_per_instance_hour: Usd | None = None
     """Up-front fee over instances and hours. Default: unknown, and the plan shows a range."""

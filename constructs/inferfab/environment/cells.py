@@ -40,7 +40,7 @@ Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
 class Cluster(Input):
     """The cell's Kubernetes cluster."""
 
-    kubernetes: Annotated[str, Field(pattern=r"^1\.\d{2}$")] = "1.36"
+    kubernetes: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
     """Minor version, quoted. Default: 1.36."""
     existing: str | None = None
     """Name of a cluster that is already there. Default: we make one."""
@@ -101,10 +101,13 @@ class Cell(Input):
     """The unit of placement, blast radius, upgrade and routing weight."""
 
     cloud: Literal["aws", "gcp"]
+    """Cloud of the cell; it needs an account under `accounts`."""
     region: str
+    """Region name, `us-east-1`."""
     zone: str
     """Zone name. GPU capacity, EFA and RoCE do not cross it."""
     network: Network
+    """A network of the cell's own (`new`), or one that is there (`existing`)."""
     cluster: Cluster = Cluster()
     fabric: Fabric | None = None
     """Default: EFA on AWS, RoCE on Google, when a pool's machine has it; otherwise TCP."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from inferfab.environment.base import Input
 
-Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+Version = Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
 
 
 class Engine(Input):

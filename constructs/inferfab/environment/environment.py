@@ -1,6 +1,6 @@
 """The whole environment file."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,13 +19,15 @@ class KeptApart(Input):
     """Ranges of other traffic that must not meet inference traffic."""
 
     storage: Items[Cidr] = ()
+    """Ranges of storage traffic."""
     training: Items[Cidr] = ()
+    """Ranges of training clusters."""
 
 
 class Environment(Input):
     """One deployable whole: dev, staging, prod."""
 
-    version: Literal[1] = 1
+    version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
     name: Annotated[Name, Field(max_length=20)]
     """Short name; it begins the name of everything that is made."""
@@ -45,7 +47,9 @@ class Environment(Input):
     tiers: Annotated[dict[Name, Tier], Field(min_length=1)] | None = None
     """Default: `priority`, `standard` and `batch` with the promises described there."""
     pools: Annotated[dict[Name, Pool], Field(min_length=1)]
+    """GPUs of one tier; declared here once, placed by the cells."""
     cells: Annotated[dict[Name, Cell], Field(min_length=1)]
+    """Where pools run: each cell is one zone, one cluster, one fabric."""
     routing: Routing | None = None
     """Default: no names in DNS; each cell answers under its load balancer's own."""
     kept_apart: KeptApart = KeptApart()

@@ -41,6 +41,18 @@ def field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 def model_at(tree: object, path: YamlPath) -> type[BaseModel] | None:
     """The model that describes the mapping at ``path``, following union tags in ``tree``; None if there is none."""
+    models = models_at(tree, path)
+    return models[0] if models else None
+
+
+def tags_at(tree: object, path: YamlPath, tag: str) -> list[str]:
+    """What ``tag`` (``kind``, ``topology``) may be in the mapping at ``path``."""
+    models = models_at(tree, path)
+    return [str(v) for m in models if tag in m.model_fields for v in get_args(m.model_fields[tag].annotation)]
+
+
+def models_at(tree: object, path: YamlPath) -> list[type[BaseModel]]:
+    """The models that the mapping at ``path`` may be; one, where a union's tag in ``tree`` says which."""
     kind: Any = Environment
     value = tree
     for part in path:
@@ -48,20 +60,19 @@ def model_at(tree: object, path: YamlPath) -> type[BaseModel] | None:
         if isinstance(part, str) and models:
             field = models[0].model_fields.get(part)
             if field is None:
-                return None
+                return []
             kind = field.annotation
             if field.metadata or field.discriminator:
                 kind = Annotated[kind, field]
         else:
             kind = _item_of(kind)
         if kind is None:
-            return None
+            return []
         try:
             value = value[part]  # type: ignore[index]
         except (KeyError, IndexError, TypeError):
             value = None
-    models = _models_in(kind, value)
-    return models[0] if models else None
+    return _models_in(kind, value)
 
 
 def doc_at(tree: object, path: YamlPath) -> str:

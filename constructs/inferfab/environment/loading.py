@@ -15,8 +15,9 @@ from inferfab.environment.yaml_source import parse_source, read_source
 from inferfab.findings import Finding, YamlPath, has_errors, ranked
 
 NAMED_SECTIONS = ("models", "tiers", "pools", "cells")
+_ACCOUNTS: dict[str, Any] = {"aws": {"account_id": "000000000000"}, "gcp": {"project": "stand-in"}}
 _STAND_INS: dict[str, Any] = {
-    "name": "unnamed", "owner": "nobody", "accounts": {}, "engine": {"dynamo": "1.6.1"}, "version": 1,
+    "name": "unnamed", "owner": "nobody", "accounts": _ACCOUNTS, "engine": {"dynamo": "1.6.1"}, "version": 1,
 }  # fmt: skip
 _MOST_ROUNDS = 50
 
@@ -73,7 +74,9 @@ def _validate(source: Source) -> tuple[Environment | None, list[Finding]]:
     """Validate; set broken parts aside and validate again, until what is left is sound."""
     tree: dict[str, Any] = source.tree
     findings: dict[tuple[str, YamlPath], Finding] = {}
-    already = {f.location for f in source.findings}
+    refused = {(f.location.line, f.location.column) for f in source.findings}
+    caused: set[YamlPath] = set()
+    """What `set_aside` took out, and what held it: that these are missing or empty is our doing."""
     for round_ in range(_MOST_ROUNDS):
         try:
             return Environment.model_validate(tree), list(findings.values())
@@ -82,13 +85,17 @@ def _validate(source: Source) -> tuple[Environment | None, list[Finding]]:
         for finding in new:
             if finding.path and finding.path[0] in _STAND_INS and round_:
                 continue  # a stand-in of ours is not the user's error
-            if finding.location in already:
-                continue  # an alias has no value here, and that it is an alias has been said
+            place = source.places.get(finding.path)
+            if finding.path in caused or (place is not None and place.value in refused):
+                continue  # an alias or a tagged value is reported once, as what it is
             findings.setdefault((finding.rule, finding.path), finding)
         if round_ == 0:
             tree = copy.deepcopy(tree)
-        if not set_aside(tree, (f.path for f in new), unknown_keys={f.path for f in new if f.rule == "IF-ENV-010"}):
+        unknown = {f.path for f in new if f.rule == "IF-ENV-010"}
+        if not set_aside(tree, (f.path for f in new), unknown_keys=unknown):
             break
+        for path in {f.path for f in new} - unknown:
+            caused |= {path[:1], path[:2]} if path[:1] and path[0] in NAMED_SECTIONS else {path[:1]}
     return None, list(findings.values())
 
 
@@ -100,6 +107,10 @@ def set_aside(tree: dict[str, Any], paths: Iterable[YamlPath], *, unknown_keys: 
             changed |= _delete(tree, path)
         elif len(path) >= 2 and path[0] in NAMED_SECTIONS:
             changed |= _delete(tree, path[:2])
+        elif len(path) >= 2 and path[0] == "accounts" and path[1] in _ACCOUNTS:
+            cloud = str(path[1])
+            changed |= tree["accounts"][cloud] != _ACCOUNTS[cloud]
+            tree["accounts"][cloud] = _ACCOUNTS[cloud]
         elif path and path[0] in _STAND_INS:
             name = str(path[0])
             changed |= tree.get(name) != _STAND_INS[name]

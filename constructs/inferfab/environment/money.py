@@ -20,15 +20,18 @@ class PriceOverlay(Input):
     """A price that your team has and the catalog cannot know."""
 
     cloud: Literal["aws", "gcp"]
+    """Cloud whose price it is."""
     instance: str
+    """Machine type, `p5en.48xlarge`."""
     kind: Literal["on_demand", "spot", "reservation", "capacity_block"]
+    """How the capacity is bought."""
     region: str | None = None
     """Default: every region of that cloud."""
     usd_per_hour: Usd
     """Per instance-hour."""
     source: str
     """Where the figure comes from (contract, bill), shown beside every sum that uses it."""
-    as_of: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    as_of: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     """Date of the figure, quoted, `2026-11-01`."""
 
 

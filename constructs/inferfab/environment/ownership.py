@@ -10,13 +10,13 @@ from inferfab.environment.base import Cidr, Input, Items
 class AwsAccount(Input):
     """The AWS account of this environment."""
 
-    account_id: Annotated[str, Field(pattern=r"^\d{12}$")]
+    account_id: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """Twelve digits, quoted (an unquoted number loses leading zeros)."""
-    deploy_role: Annotated[str, Field(pattern=r"^[\w+=,.@-]{1,64}$")] = "inferfab-deploy"
+    deploy_role: Annotated[str, Field(pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$")] = "inferfab-deploy"
     """Name of the IAM role that plans and applies."""
     permissions_boundary: str | None = None
     """Name of an IAM policy that bounds every role we create. Default: no boundary."""
-    admin_roles: Items[Annotated[str, Field(pattern=r"^[\w+=,.@/-]{1,128}$")]] = ()
+    admin_roles: Items[Annotated[str, Field(pattern=r"^[A-Za-z0-9_+=,.@/-]{1,128}$")]] = ()
     """IAM roles (names) whose people administer the clusters. Default: the deploy role only."""
 
 
@@ -40,9 +40,10 @@ class State(Input):
     """Where Terraform keeps its state: an S3 bucket with native locking."""
 
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    """Name of the bucket."""
     region: str
-    """Region of the bucket."""
-    key_prefix: Annotated[str, Field(pattern=r"^[\w./-]+$")] = "inferfab"
+    """AWS region of the bucket."""
+    key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "inferfab"
     """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
 
 

@@ -93,6 +93,7 @@ class DisaggregatedPool(_Pool):
 
     topology: Literal["disaggregated"]
     model: Name
+    """Name under `models`."""
     prefill: Workers
     decode: Workers
     kv_transfer_share_of_ttft: Share = 0.2
@@ -104,6 +105,7 @@ class AggregatedPool(_Pool):
 
     topology: Literal["aggregated"]
     model: Name
+    """Name under `models`."""
     worker: Workers
 
 
@@ -111,6 +113,7 @@ class SharedModel(Input):
     """One of several models of a shared pool."""
 
     model: Name
+    """Name under `models`."""
     instances: PositiveCount = 1
     """Fewest instances to serve. Room left over goes to further instances. Default: 1."""
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from inferfab.environment.fields import doc_at, model_at
+from inferfab.environment.fields import doc_at, model_at, models_at, tags_at
 from inferfab.environment.source import Source
+from inferfab.environment.yaml_compose import resolve_plain
 from inferfab.findings import Finding, YamlPath, dotted
 
 Detail = tuple[str, str, str]
@@ -19,6 +20,7 @@ def findings_of(error: ValidationError, tree: Mapping[str, Any], source: Source)
     found = []
     for item in error.errors():
         path, of_key = _path(item["loc"], tree, str(item["type"]))
+        path += _tag_of(item)
         rule, what, fix = _describe(item, path, tree, source)
         found.append(
             Finding(
@@ -26,7 +28,7 @@ def findings_of(error: ValidationError, tree: Mapping[str, Any], source: Source)
                 severity="error",
                 location=source.location(path, of_key=of_key),
                 path=path,
-                value="" if item["type"] == "missing" else _shown(item.get("input"), source.text(path)),
+                value="" if rule == "IF-ENV-011" else _shown(item.get("input"), source.text(path)),
                 what=what,
                 why=_why(path, tree, str(item["type"])),
                 fix=fix,
@@ -50,6 +52,11 @@ def _path(loc: Sequence[str | int], tree: Any, kind: str) -> tuple[YamlPath, boo
     return tuple(path), kind in ("extra_forbidden",)
 
 
+def _tag_of(item: Any) -> tuple[str, ...]:
+    """The key that pydantic's errors about a union's tag leave out of their location."""
+    return (str(item["ctx"]["discriminator"]).strip("'"),) if str(item["type"]).startswith("union_tag_") else ()
+
+
 def _has_item(value: Any, part: str | int) -> bool:
     return isinstance(value, list) and isinstance(part, int) and part < len(value)
 
@@ -63,7 +70,7 @@ def _shown(value: object, text: str) -> str:
 
 
 def _why(path: YamlPath, tree: object, kind: str) -> str:
-    doc = doc_at(tree, path).replace("\n", " ")
+    doc = (doc_at(tree, path) or (doc_at(tree, path[:-1]) if kind.startswith("union_tag_") else "")).replace("\n", " ")
     if kind == "extra_forbidden":
         return "nothing reads this key, so what it asks for would silently not happen."
     return doc or "the plan cannot be worked out without it."
@@ -86,12 +93,16 @@ def meant(word: object, options: Sequence[str], *, most: int = 12) -> str:
 
 def _describe(item: Any, path: YamlPath, tree: object, source: Source) -> Detail:
     kind, context, value = str(item["type"]), item.get("ctx", {}), item.get("input")
-    name = dotted(path[-1:]) if path else "the file"
+    name = dotted(path[-2:] if path and isinstance(path[-1], int) else path[-1:]) if path else "the file"
     special = _SPECIAL.get(kind)
     if special:
         return special(name, path, value, context, tree)
     if kind.endswith("_type") or kind in ("float_parsing", "int_parsing", "int_from_float"):
-        return _wrong_type(name, kind, value, source.text(path))
+        rule, what, fix = _wrong_type(name, kind, value, source.text(path))
+        tag = closest(value, tags_at(tree, path, "kind")) if isinstance(value, str) else None
+        return rule, what, f"write {{kind: {tag}}}" if tag else fix
+    if kind == "too_short" and not value:
+        return "IF-ENV-013", f"`{name}` is empty", "write at least one entry, or see `inferfab schema`"
     rule, what = "IF-ENV-013", f"`{name}` is not possible: {item['msg'][0].lower()}{item['msg'][1:]}"
     fix = _range_fix(kind, context)
     return rule, what, fix
@@ -103,7 +114,7 @@ def _range_fix(kind: str, context: Mapping[str, Any]) -> str:
     parts = [f"{word} {context[key]}" for key, word in words.items() if key in context]
     unit = {
         "string_too_long": " characters",
-        "string_too_short": " characters",
+        "string_too_short": " character(s)",
         "too_short": " entries",
         "too_long": " entries",
     }
@@ -120,23 +131,24 @@ def _wrong_type(name: str, kind: str, value: object, text: str) -> Detail:
         type(value), "nothing"
     )
     fix = f"write {article}"
-    if wanted == "string" and isinstance(value, (int, float)):
+    if wanted == "int" and isinstance(value, float):
+        got = "a decimal number"
+        if value.is_integer() and abs(value) < 1e15:
+            fix = f"write {value:.0f}"
+    elif wanted == "string" and isinstance(value, (int, float)):
         fix = f'quote it: "{text or value}"'
     elif wanted == "bool" and isinstance(value, str) and value.lower() in ("yes", "on", "no", "off", "y", "n"):
         fix = f"write {'true' if value.lower() in ('yes', 'on', 'y') else 'false'}"
-    elif wanted in ("int", "float") and isinstance(value, str) and _number(value):
+    elif wanted in ("int", "float") and isinstance(value, str) and _is_number(value):
         fix = f"remove the quotes: {value}"
     elif wanted == "mapping" and value is None:
         fix = "write its fields on the lines below, indented"
     return "IF-ENV-012", f"`{name}` must be {article}, not {got}", fix
 
 
-def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _is_number(text: str) -> bool:
+    """Whether ``text`` would be a number without its quotes; what float() takes (``1_000``) often is not."""
+    return isinstance(resolve_plain(text), (int, float)) and text.lower() not in ("true", "false")
 
 
 def _missing(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
@@ -152,6 +164,13 @@ def _missing(name: str, path: YamlPath, value: object, context: Any, tree: objec
     return "IF-ENV-011", f"`{name}` is missing{where}", fix
 
 
+def _yaml(value: object) -> str:
+    """A value as a YAML file has it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    return f"{value!r:.60}"
+
+
 def _keys(tree: object, path: YamlPath) -> list[str]:
     for part in path:
         try:
@@ -163,26 +182,34 @@ def _keys(tree: object, path: YamlPath) -> list[str]:
 
 def _unknown(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
     model = model_at(tree, path[:-1])
+    present = _keys(tree, path[:-1])
     options = list(model.model_fields) if model else []
-    return "IF-ENV-010", f"there is no field `{name}` here", meant(path[-1], options, most=30)
+    absent = [option for option in options if option not in present]
+    there = closest(path[-1], [option for option in options if option in present], cutoff=0.75)
+    if closest(path[-1], absent) is None and there:
+        fix = f"remove it, or did you mean `{there}`, which is here already?"
+    else:
+        fix = meant(path[-1], absent, most=30) if absent else "remove it; every field is here already"
+    return "IF-ENV-010", f"there is no field `{name}` here", fix
 
 
 def _literal(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
     options = [o.strip(" '") for o in str(context.get("expected", "")).replace(" or ", ",").split(",") if o.strip()]
-    return "IF-ENV-013", f"`{name}` cannot be {value!r:.60}", meant(value, options)
+    return "IF-ENV-013", f"`{name}` cannot be {_yaml(value)}", meant(value, options)
 
 
-def _tag(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
-    tag = str(context.get("discriminator", "kind")).strip("'")
-    options = [o.strip(" '") for o in str(context.get("expected_tags", "")).split(",") if o.strip()]
-    if not options:
-        model = model_at(tree, path)
-        options = ["disaggregated", "aggregated", "shared"] if tag == "topology" else []
-        if model and not options:
-            return "IF-ENV-011", f"`{tag}` is missing in `{dotted(path)}`", f"add `{tag}: …`; see `inferfab schema`"
-        return "IF-ENV-011", f"`{tag}` is missing in `{dotted(path)}`", f"add `{tag}:` with {meant('', options)}"
-    got = value.get(tag) if isinstance(value, Mapping) else value
-    return "IF-ENV-013", f"`{dotted((*path, tag))}` cannot be {got!r:.60}", meant(got, options)
+def _tag(tag: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    options = sorted(tags_at(tree, path[:-1], tag))
+    got = value.get(tag, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+    if got is not _ABSENT:
+        return "IF-ENV-013", f"`{tag}` cannot be {_yaml(got)}", meant(got, options)
+    known = {field for model in models_at(tree, path[:-1]) for field in model.model_fields}
+    near = closest(tag, [key for key in _keys(tree, path[:-1]) if key not in known])
+    fix = f"rename `{near}` to `{tag}`" if near else f"add `{tag}:`, {meant('', options)}"
+    return "IF-ENV-011", f"`{tag}` is missing in `{dotted(path[:-1])}`", fix
+
+
+_ABSENT = object()
 
 
 def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
@@ -190,17 +217,23 @@ def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: objec
     pattern = str(context.get("pattern", ""))
     fix = f"write text that matches {pattern}"
     if pattern.startswith("^[a-z]([-a-z0-9]"):
-        better = "".join(c if c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
+        better = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
         suggestion = better if better[0].isalpha() else f"n-{better}"
         fix = f"lower-case letters, digits and dashes, starting with a letter: `{suggestion}`"
-    elif pattern == r"^\d{12}$":
+    elif pattern == r"^[0-9]{12}$":
         fix = 'write twelve digits in quotes, like "111122223333"'
-    elif r"/\d{1,2}" in pattern:
+    elif r"/[0-9]{1,2}" in pattern:
         fix = "write an IPv4 range like 10.20.0.0/16"
-    elif pattern == r"^1\.\d{2}$":
+    elif pattern == r"^1\.[0-9]{2}$":
         fix = 'write a Kubernetes minor version in quotes, like "1.36"'
-    elif pattern == r"^\d+\.\d+\.\d+$":
+    elif pattern == r"^[0-9]+\.[0-9]+\.[0-9]+$":
         fix = "write a full version, like 1.6.1"
+    elif pattern.startswith("^cr-"):
+        fix = "write the id of the reservation, like cr-0a1b2c3d4e5f60001"
+    elif pattern.endswith("Z$"):
+        fix = "write a time in UTC, like 2027-01-31T11:30:00Z"
+    elif pattern == r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$":
+        fix = "write a date, like 2026-11-01"
     return "IF-ENV-013", f"`{name}` cannot be {text!r:.60}", fix
 
 

@@ -29,6 +29,7 @@ class Speculative(Input):
     """Speculative decoding: some tokens are proposed cheaply and verified together."""
 
     method: SpeculativeMethod
+    """What proposes the tokens."""
     tokens: Annotated[int, Field(ge=1, le=32)] = 3
     """Tokens proposed at a time. Default: 3."""
     draft: Draft | None = None

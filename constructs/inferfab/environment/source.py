@@ -43,6 +43,11 @@ class Source:
         place = self.places.get(path)
         return place.text if place else ""
 
+    def forget_values(self) -> None:
+        """After an error that ends reading: half a file must not be validated, what was not read is not missing."""
+        self.tree.clear()
+        self.places.clear()
+
     def problem(self, rule: str, at: tuple[int, int], what: str, why: str, fix: str, **more: Any) -> None:
         location = Location(file=self.file, line=at[0], column=at[1])
         self.findings.append(

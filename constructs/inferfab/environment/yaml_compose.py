@@ -18,6 +18,8 @@ MAX_DEPTH = 32
 
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_YAML = "tag:yaml.org,2002:"
+_PLAIN_TAGS = (None, "!", f"{_YAML}str")
 _CONSTANTS: dict[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -46,6 +48,8 @@ class Composer:
         self.stack: list[_Open] = []
         self.skip_depth = 0
         self.documents = 0
+        self.not_a_mapping_at: tuple[int, int] | None = None
+        self.too_deep = False
 
     def run(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -66,6 +70,8 @@ class Composer:
                     return
             elif isinstance(event, yaml.NodeEvent):
                 self._node(event, at)
+                if self.too_deep:
+                    return
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 if self.skip_depth:
                     self.skip_depth -= 1
@@ -73,6 +79,8 @@ class Composer:
                     self.stack.pop()
                     if self.stack:
                         self.stack[-1].key = None
+        if self.not_a_mapping_at:
+            self._not_a_mapping(self.not_a_mapping_at)
         if not self.source.findings and not self.source.tree:
             self.source.problem(
                 "IF-ENV-002",
@@ -97,6 +105,10 @@ class Composer:
                 "write the value out where it is used",
                 value=name,
             )
+        if isinstance(event, yaml.CollectionStartEvent):
+            kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+            if event.tag not in (None, "!", f"{_YAML}{kind}"):
+                self._tag(event.tag, at, "")
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             self._key(event, at, top, opens=opens)
@@ -106,19 +118,18 @@ class Composer:
         elif isinstance(event, yaml.ScalarEvent):
             self._put(self._scalar(event, at), at, event.value)
         elif not self.stack and not isinstance(event, yaml.MappingStartEvent):
-            self._not_a_mapping(at)
+            self.not_a_mapping_at = at
             self.skip_depth = 1
         elif len(self.stack) >= MAX_DEPTH:
-            if len(self.stack) == MAX_DEPTH:
-                self.source.problem(
-                    "IF-ENV-003",
-                    at,
-                    f"is nested more than {MAX_DEPTH} levels deep",
-                    "no field of an environment is deeper than 7 levels.",
-                    "remove brackets or indentation",
-                )
-            self._put(None, at, "")
-            self.skip_depth = 1
+            self.source.problem(
+                "IF-ENV-003",
+                at,
+                f"is nested more than {MAX_DEPTH} levels deep",
+                "no field of an environment is deeper than 7 levels, and nothing after this place is read.",
+                "remove brackets or indentation",
+            )
+            self.source.forget_values()
+            self.too_deep = True
         else:
             value: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
             path = self._put(value, at, "", closes=False)
@@ -145,6 +156,8 @@ class Composer:
             return
         key = event.value
         top.key_at = at
+        if event.tag not in _PLAIN_TAGS:
+            self._tag(event.tag, at, key)
         if event.value == "<<" and event.implicit[0]:
             self.source.problem(
                 "IF-ENV-004", at, "`<<` is a YAML merge key", _ANCHOR_WHY, "write the values out", value="<<"
@@ -167,19 +180,22 @@ class Composer:
         top.key = key
 
     def _scalar(self, event: yaml.ScalarEvent, at: tuple[int, int]) -> Any:
-        if event.tag is not None and event.tag not in ("!", "tag:yaml.org,2002:str"):
-            self.source.problem(
-                "IF-ENV-005",
-                at,
-                f"the tag {event.tag} is not accepted",
-                "tags make a YAML reader build objects; this file holds plain values only.",
-                "remove the tag",
-                value=event.value[:60],
-            )
+        if event.tag not in _PLAIN_TAGS:
+            self._tag(event.tag, at, event.value)
             return event.value
         if event.tag is not None or not event.implicit[0]:
             return event.value
         return resolve_plain(event.value)
+
+    def _tag(self, tag: str, at: tuple[int, int], text: str) -> None:
+        self.source.problem(
+            "IF-ENV-005",
+            at,
+            f"the tag {tag.replace(_YAML, '!!')} is not accepted",
+            "tags make a YAML reader build objects; this file holds plain values only.",
+            "remove the tag",
+            value=text[:60],
+        )
 
     def _put(self, value: Any, at: tuple[int, int], text: str, *, closes: bool = True) -> YamlPath:
         if not self.stack:
@@ -187,7 +203,7 @@ class Composer:
                 self.source.tree = value
                 self.source.places[()] = Place(at, at)
             elif value is not None:
-                self._not_a_mapping(at)
+                self.not_a_mapping_at = at
             return ()
         top = self.stack[-1]
         path: YamlPath

@@ -1,9 +1,12 @@
 """From a file, or bytes, to a :class:`Source`: reading, decoding, and YAML's own errors."""
 
+import codecs
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
+from yaml.reader import Reader
 
 from inferfab.environment.source import Source
 from inferfab.environment.yaml_compose import Composer
@@ -72,14 +75,13 @@ def parse_source(data: bytes, source: Source) -> Source:
             "save it as UTF-8",
         )
         return source
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
         source.problem(
             "IF-ENV-002",
-            (line, column),
+            _at_end_of(data[: error.start].decode("utf-8")),
             f"byte 0x{data[error.start]:02x} is not UTF-8",
             "an environment file is UTF-8 YAML.",
             "save it as UTF-8",
@@ -89,9 +91,14 @@ def parse_source(data: bytes, source: Source) -> Source:
         source.lines = tuple(text.splitlines())
         Composer(source).run(text)
     except yaml.MarkedYAMLError as error:
+        source.forget_values()
         mark = error.problem_mark or error.context_mark
         at = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
         detail = " ".join(part for part in (error.problem, error.context) if part)
+        if _is_tab(source.lines, at):
+            detail = "a tab where only spaces may indent"
+        elif error.context_mark is not None and error.context_mark.line + 1 < at[0]:
+            detail += f" that begins on line {error.context_mark.line + 1}"
         source.problem(
             "IF-ENV-003",
             at,
@@ -99,14 +106,24 @@ def parse_source(data: bytes, source: Source) -> Source:
             "nothing after this place can be read.",
             "mend the syntax here or on the line before (indentation with spaces, `key: value`, closed quotes)",
         )
-    except yaml.YAMLError as error:  # characters that YAML forbids; carries no mark
-        position = getattr(error, "position", 0) or 0
-        line = text.count("\n", 0, position) + 1
+    except yaml.YAMLError as error:  # characters that YAML forbids; carries no mark, and libyaml counts in bytes
+        source.forget_values()
+        forbidden = Reader.NON_PRINTABLE.search(text)
         source.problem(
             "IF-ENV-003",
-            (line, 1),
+            _at_end_of(text[: forbidden.start()]) if forbidden else (1, 1),
             f"is not valid YAML: {str(error).splitlines()[0]}",
             "YAML allows no control characters.",
             "remove the character",
         )
     return source
+
+
+def _at_end_of(before: str) -> tuple[int, int]:
+    """Line and column of what follows ``before``."""
+    lines = f"{before}x".splitlines()
+    return len(lines), len(lines[-1])
+
+
+def _is_tab(lines: Sequence[str], at: tuple[int, int]) -> bool:
+    return at[0] <= len(lines) and lines[at[0] - 1][at[1] - 1 : at[1]] == "\t"

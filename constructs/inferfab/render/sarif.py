@@ -1,8 +1,10 @@
 """Findings as SARIF 2.1.0, which code hosts show beside the changed lines."""
 
+import os
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from inferfab.checks.explain import all_rules
 from inferfab.checks.registry import Rule
@@ -45,7 +47,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     file = PurePath(finding.location.file)
-    uri = file.as_uri() if file.is_absolute() else file.as_posix()
+    # As bytes: a name that is not UTF-8 comes as lone surrogates.
+    uri = file.as_uri() if file.is_absolute() else quote(os.fsencode(file.as_posix()))
     return {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,

@@ -6,7 +6,7 @@ wrong is reported at once, each with the place inside nested blocks and, for a m
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import get_args, get_origin, get_type_hints, is_typeddict
 
@@ -32,12 +32,12 @@ class Expression(str):
     __slots__ = ()
 
 
-_LITERAL_MARKER = re.compile(r"\$(?=\$\{TfToken\[)|\$\{(?!TfToken\[)|%\{")
+_LITERAL_MARKER = re.compile(r"\$+(?=\$\{TfToken\[)|\$\{(?!TfToken\[)|%\{")
 
 
 def _escaped(marker: re.Match[str]) -> str:
-    # A dollar sign right before a reference would read as the escape of that reference.
-    return '${"$"}' if marker[0] == "$" else marker[0][0] + marker[0]
+    # Dollar signs right before a reference would read as the escape of that reference.
+    return marker[0][0] + marker[0] if marker[0].endswith("{") else f'${{"{marker[0]}"}}'
 
 
 def escape(text: str) -> str:
@@ -51,7 +51,8 @@ def render(arguments: Mapping[str, object], shape: type, problems: list[str]) ->
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    whole = [one for one in names if one.startswith(name)] or [one for one in names if name in one.split("_")]
+    close = whole[:1] or difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -107,7 +108,7 @@ def _value(value: object, type_: object, path: str, problems: list[str]) -> obje
 
 def _is_resolvable(value: object) -> bool:
     """Whether this is one of CDKTF's own values, which are rendered when the stack is written."""
-    return not isinstance(value, str | int | float | Mapping | Sequence) and bool(Tokenization.is_resolvable(value))
+    return hasattr(value, "resolve") and bool(Tokenization.is_resolvable(value))
 
 
 def _escaped_tree(value: object) -> object:
@@ -128,12 +129,7 @@ def _type_name(type_: object) -> str:
 
 
 def _shown(value: object) -> str:
+    if hasattr(value, "TERRAFORM_TYPE"):
+        return f"the {value.TERRAFORM_TYPE} itself; name one of its attributes, such as .id"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def fields_of(shape: type) -> Iterator[tuple[str, object, bool]]:
-    """Name, type and whether it is required, of each argument: what documentation and tests go through."""
-    required: frozenset[str] = getattr(shape, "__required_keys__", frozenset())
-    for name, type_ in argument_types(shape).items():
-        yield name, type_, name in required

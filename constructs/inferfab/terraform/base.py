@@ -15,6 +15,7 @@ from inferfab.terraform.engine import (
     LocalBackend,
     S3Backend,
     TerraformDataSource,
+    TerraformElement,
     TerraformProvider,
     TerraformProviderGeneratorMetadata,
     TerraformResource,
@@ -54,7 +55,7 @@ class Lifecycle:
             prevent_destroy=self.prevent_destroy,
             create_before_destroy=self.create_before_destroy,
             ignore_changes=(ignored if isinstance(ignored, str) else list(ignored)) or None,
-            replace_triggered_by=list(self.replace_triggered_by) or None,
+            replace_triggered_by=[_address(one) for one in self.replace_triggered_by] or None,
         )
 
 
@@ -105,10 +106,21 @@ class Resource(TerraformResource):
             lifecycle=lifecycle._struct() if lifecycle else None,
         )
         if moved_from is not None:
-            self.move_from_id(moved_from)
+            _Moved(self, "moved", from_=moved_from, to=_address(self))
 
     def _synthesize_attributes(self) -> Mapping[str, Any]:
         return self._arguments
+
+
+class _Moved(TerraformElement):
+    """A ``moved`` block. CDKTF's own wants a Terraform binary at synthesis, to ask it for its version."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, from_: str, to: str) -> None:
+        super().__init__(scope, construct_id)
+        self._block = {"from": from_, "to": to}
+
+    def to_terraform(self) -> dict[str, Any]:
+        return {"moved": [self._block]}
 
 
 class DataSource(TerraformDataSource):
@@ -234,8 +246,8 @@ class MapAttribute(_Attribute):
         return self if instance is None else Token.as_string_map(self._reference(instance))
 
 
-def new_app(outdir: str) -> App:
-    """An app that writes the same bytes wherever it runs: no stack traces, and no context of the caller's folder."""
+def new_app(outdir: str | None = None) -> App:
+    """An app without stack traces in what it writes. The folder defaults to CDKTF_OUTDIR, then ``cdktf.out``."""
     return App(outdir=outdir, stack_traces=False)
 
 
@@ -260,6 +272,14 @@ def stack_backend_s3(
 def stack_backend_local(stack: TerraformStack, path: str) -> None:
     """Keep the stack's state in a file beside it. Without any backend CDKTF would write an absolute path."""
     LocalBackend(stack, path=path)
+
+
+def _address(resource: TerraformResource | str) -> str:
+    """``aws_launch_template.gpu``. CDKTF itself would write ``${aws_launch_template.gpu}``, which Terraform refuses."""
+    if isinstance(resource, str):
+        return resource
+    _ = resource.fqn  # from here on CDKTF refuses to change the logical id
+    return f"{resource.terraform_resource_type}.{resource.friendly_unique_id}"
 
 
 def _split(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

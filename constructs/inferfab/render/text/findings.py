@@ -33,7 +33,8 @@ def findings_text(
     paint = colour and stream.isatty() and "NO_COLOR" not in os.environ
 
     def in_(style: str, text: str) -> str:
-        return f"{style}{text}{_OFF}" if paint else text
+        # Made printable here, piece by piece: in the joined text our colours and a file's escapes look alike.
+        return f"{style}{one_line(text)}{_OFF}" if paint else one_line(text)
 
     out = []
     for finding in findings:
@@ -46,19 +47,21 @@ def findings_text(
         parts = [("", finding.what), ("why", finding.why), ("fix", finding.fix)]
         if finding.severity == "info":  # a remark is read in passing; `explain` has its reason
             parts = [("", f"{finding.what}: {finding.fix}")]
-        out += [f"  {in_(_DIM, f'{label:<4}')} {text}" for label, text in parts]
+        out += [f"  {in_(_DIM, f'{label:<4}')} {one_line(text)}" for label, text in parts]
         if finding.severity != "info":
             out += [in_(_DIM, line) for line in _quoted(finding, lines)]
         out.append("")
-    return printable("\n".join(out) + ("\n" if out else ""), keep=_ESCAPES if paint else "")
+    return "\n".join(out) + ("\n" if out else "")
 
 
-_ESCAPES = "\033"
-
-
-def printable(text: str, *, keep: str = "") -> str:
+def printable(text: str) -> str:
     """Control characters from a hostile file must not reach the terminal."""
-    return "".join(c if c in "\n\t" or c in keep or c.isprintable() else "\ufffd" for c in text)
+    return "".join(c if c in "\n\t" or c.isprintable() else "\ufffd" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Printable, and without line breaks: a value must not look like a finding of ours."""
+    return printable(text).replace("\n", " ")
 
 
 def _quoted(finding: Finding, lines: Sequence[str]) -> list[str]:

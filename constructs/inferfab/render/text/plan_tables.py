@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
+from inferfab.render.text.findings import one_line
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, usd_range
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ def table_of(title: str, *columns: str, right: tuple[str, ...] = ()) -> "Table":
 
 
 def plain(value: str) -> str:
-    """Names come from the user's file; nothing in them is markup."""
+    """Names come from the user's file; nothing in them is markup, a terminal's escape sequence or a line break."""
     from rich.markup import escape
 
-    return escape(value)
+    return escape(one_line(value))
 
 
 def _head(console: "Console", fleet: FleetPlan) -> None:

@@ -1,0 +1,36 @@
+"""What a synthesis wrote, and what to do with it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inferfab.plan.fleet import FleetPlan
+from inferfab.render.text.numbers import bounds, usd_range
+from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.synthesis import StackFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_stacks(console: "Console", fleet: FleetPlan, out: Path, files: Sequence[StackFile]) -> None:
+    """The plan in two lines, one row a stack, and the next commands."""
+    cost = fleet.cost.total
+    console.print(
+        f"[bold]{plain(fleet.ownership.name)}[/]: {bounds(fleet.gpus)} GPUs in {len(fleet.cells)} cell(s), "
+        f"{usd_range(cost.desired.usd_per_month)} a month at the desired size (GPU nodes); `inferfab plan` has it all\n"
+    )
+    table = table_of(
+        "Stacks, in the order in which they are applied", "stack", "resources", "Terraform JSON", right=("resources",)
+    )
+    for file in files:
+        table.add_row(plain(file.name), str(file.resources), plain(str(out / file.path)))
+    console.print(table)
+    not_built = [c.name for c in fleet.cells if c.cloud != "aws"]
+    if not_built:
+        console.print(
+            f"\nPlanned and not built: {plain(', '.join(not_built))} (there are no Google Cloud constructs yet)"
+        )
+    if files:
+        folder = plain(str((out / files[0].path).parent))
+        console.print(f"\nNext: terraform -chdir={folder} init && terraform -chdir={folder} plan")

@@ -1,0 +1,25 @@
+"""What is deployed together, in order. Each file is one stack, and none of them decides anything.
+
+In a checkout this is the folder `stacks/`, run by `python -m stacks` (cdktf.json); in the wheel it is
+`inferfab.stacks`. Relative imports only, so that it is the same code under both names.
+"""
+
+from inferfab.plan.fleet import FleetPlan
+from inferfab.terraform import App
+
+from .foundation import FoundationStack
+from .globals import GlobalStack
+from .platform import PlatformStack
+
+__all__ = ["FoundationStack", "GlobalStack", "PlatformStack", "build"]
+
+
+def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
+    """Add every stack of the fleet to ``app``; their names in the order in which they are applied."""
+    names: list[str] = []
+    cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
+    names += [FoundationStack(app, fleet, cell).node.id for cell in cells]
+    names += [PlatformStack(app, fleet, cell).node.id for cell in cells]
+    if cells:
+        names.append(GlobalStack(app, fleet).node.id)
+    return tuple(names)
