@@ -104,9 +104,11 @@ def _value_fits(
 def decided_flags_known(facts: Facts) -> Iterator[Problem]:
     known = vllm_flags(facts.fleet.engine.vllm)
     for at in once(facts.roles()):
+        asked = getattr(facts.asked(at.pool.name), at.role.role).flags
+        stated = {*asked, *(f"--no-{flag.removeprefix('--')}" for flag in asked)}
         for argument in at.role.engine.arguments:
-            if argument.flag in ("--disaggregation-mode",) or _accepted(known, argument):
-                continue
+            if argument.flag in ("--disaggregation-mode", *stated) or _accepted(known, argument):
+                continue  # a flag that the environment states is IF-ENG-001's
             shown = " ".join(part for part in (argument.flag, argument.value) if part)
             yield Problem(
                 at.path(),
