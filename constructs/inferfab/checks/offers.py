@@ -79,7 +79,7 @@ def machine_exists(facts: Facts) -> Iterator[Problem]:
                 yield Problem(
                     path,
                     what,
-                    f"give `gpu: {instances(elsewhere)[pool.instance].gpu}` so that each cloud's own machine is picked",
+                    f"give `gpu: {instances(elsewhere)[pool.instance].gpu}` in its place, then each cloud has its own",
                 )
             else:
                 yield Problem(
