@@ -136,7 +136,8 @@ def _precisions(model: ModelPlan, gpu_id: str, where: str, workers: YamlPath) ->
             "use a GPU of the Ampere generation or newer",
             of_key=True,
         )
-    elif model.quantization == "fp8" and "fp8" not in gpu.dense_tflops:
+        return  # what else such a GPU cannot do is of no interest
+    if model.quantization == "fp8" and "fp8" not in gpu.dense_tflops:
         yield Problem(
             path,
             f"{gpu.title} ({where}) has no fp8 arithmetic; vLLM runs fp8 weights there in 16 bits",
