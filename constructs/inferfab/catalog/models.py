@@ -61,15 +61,36 @@ class ModelShape(Record):
     """Groups of layers that cache in the same way. Layers without a KV cache are left out."""
     experts: NonNegativeInt = 0
     """Routed experts a layer; 0 in a dense model."""
+    expert_parameters: PositiveFloat | None = None
+    """Parameters of all routed experts: layers with experts x ``experts`` x 3 x hidden size x width of an expert
+    (``moe_intermediate_size``), shared experts not counted. Default: those that a token does not run through, which
+    is somewhat less.
+    """
 
     @model_validator(mode="after")
     def _consistent(self) -> "ModelShape":
         if self.active_parameters > self.parameters:
             raise ValueError("active_parameters is larger than parameters")
+        if self.expert_parameters is not None and not self.experts:
+            raise ValueError("expert_parameters needs `experts`, the number of routed experts a layer")
+        if (self.expert_parameters or 0) > self.parameters:
+            raise ValueError("expert_parameters is larger than parameters")
         for group in self.attention:
             if not isinstance(group, LatentAttention) and self.query_heads % group.kv_heads:
                 raise ValueError(f"query_heads {self.query_heads} is not a multiple of kv_heads {group.kv_heads}")
         return self
+
+    @property
+    def routed_parameters(self) -> float:
+        """Parameters of routed experts; from below where ``expert_parameters`` is not stated.
+
+        A token runs through ``k`` of ``E`` experts, so what it leaves out is (1 - k/E) of them.
+        """
+        if not self.experts:
+            return 0.0
+        if self.expert_parameters is not None:
+            return self.expert_parameters
+        return self.parameters - self.active_parameters
 
 
 class Checkpoint(Record):
