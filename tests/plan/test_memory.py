@@ -134,9 +134,7 @@ def test_four_bit_checkpoints_keep_all_but_experts_wide() -> None:
     10.17 GB, which is 19.117e9 at 4.25 bits (10.16 GB) and so confirms the split."""
     model = served("gpt-oss-20b")
     rest = 2 * (20_914_757_184 - 19_116_933_120)
-    assert weights_bytes_per_gpu(model, Parallelism(data=4)) == pytest.approx(
-        rest + (13_761_264_768 - rest) / 4, abs=1
-    )
+    assert weights_bytes_per_gpu(model, Parallelism(data=4)) == pytest.approx(rest + (13_761_264_768 - rest) / 4, abs=1)
     assert 13_761_264_768 - rest == pytest.approx(19_116_933_120 * 4.25 / 8, rel=0.001)
 
 

@@ -73,7 +73,7 @@ def plan_role(
         sequences=workers.max_sequences or 256,
         stated_overhead_bytes=stated,
     )
-    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus)
+    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus, parallel.data)
     mean_tokens = workload.prompt_tokens + workload.output_tokens / 2
     return RolePlan(
         role=role,
