@@ -52,8 +52,8 @@ class Workers(Input):
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
     """Share of GPU memory that vLLM may take. Default: 0.92, vLLM's own."""
     max_sequences: PositiveCount | None = None
-    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds,
-    at most 256.
+    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds and
+    with which the tier's ITL promise is kept, at most 256.
     """
     max_batched_tokens: PositiveCount | None = None
     """Most tokens in one forward pass. Default: 8,192 where prompts are read, 2,048 in decode workers."""

@@ -14,7 +14,7 @@ RDMA_EFFICIENCY = 0.5
 """Share of line rate that KV transfer reaches over the NICs of a whole node. Mooncake measured 190 GB/s of
 8 x 400 Gbit/s, 48 % (kvcache-ai/Mooncake README); no configuration-complete figure for NIXL over EFA is public."""
 TCP_GBPS = 8.0
-"""KV transfer of one prompt over TCP: 1 GB/s, the lower of the 1 to 3 GB/s that Dynamo's EFA guide reports for the fallback."""
+"""One KV transfer over TCP: 1 GB/s, the lower of the 1 to 3 GB/s that Dynamo's EFA guide reports for the fallback."""
 
 
 class NicPlan(Record):

@@ -125,7 +125,7 @@ def _instance(
         memory,
         tcp_transport(),
         block_tokens=block,
-        mean_sequence_tokens=model.context_tokens,
+        max_sequences=pool.max_sequences,
         image_registry=image_registry,
     )
     return SharedInstancePlan(
