@@ -79,6 +79,8 @@ class FleetCost(Record):
 
     total: CostPlan
     by_tier: dict[str, CostPlan]
+    unpriced_gpus: Bounds
+    """GPUs whose price is not known at all; they enter every sum with nothing below and no bound above."""
     budget: Budget | None
     not_included: tuple[str, ...]
 
@@ -220,6 +222,9 @@ def _plan(environment: Environment) -> FleetPlan:
         cost=FleetCost(
             total=_sum([p.cost for p in pools]),
             by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
+            unpriced_gpus=Bounds.total(
+                g.gpus for each in placed.values() for p in each if p.pool.price.unknown for g in p.node_groups
+            ),
             budget=environment.budget,
             not_included=(
                 "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, "

@@ -44,11 +44,16 @@ class MemoryPlan(Record):
     missing_bytes_per_gpu: NonNegativeInt
     """What lacks for the weights and one sequence at the promised context; 0 if the model fits."""
     kv_bytes_per_token: NonNegativeFloat
-    """Of the whole model, draft included, before any window is full."""
+    """What one more token adds over the whole model, draft included, while no window is full.
+
+    Not a divisor of the capacity: a GPU holds a part of it, and a layer with a full window adds nothing more.
+    """
     kv_bytes_per_sequence_per_gpu: NonNegativeFloat
-    """One sequence at the promised context."""
+    """One sequence at the promised context on one GPU: windows are full, heads are split. The capacity over this is
+    how many such sequences a rank holds."""
     kv_capacity_tokens: NonNegativeInt
-    """Tokens that the worker's KV cache holds, data-parallel ranks together, at the promised context's mix."""
+    """Tokens that the worker's KV cache holds, data-parallel ranks together, in sequences of the promised context:
+    capacity x context / bytes a sequence. In shorter sequences a model with windows holds fewer."""
     context_tokens: PositiveInt
     concurrent_sequences: NonNegativeInt
     """Sequences of the promised context that a worker holds at once."""

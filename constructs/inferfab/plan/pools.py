@@ -164,9 +164,7 @@ def _plan_shared_pool(
 ) -> PlacedPool:
     nodes = replica_bounds((here and here.nodes) or pool.nodes)
     where, machine = place.context, place.machine
-    shared = plan_shared(
-        pool, machine, nodes.desired, [models[m.model] for m in pool.models], where.pair, where.image_registry
-    )
+    shared = plan_shared(pool, machine, nodes, [models[m.model] for m in pool.models], where.pair, where.image_registry)
     used = sum(1 for slices in shared.packing.gpus if slices)
     idle = nodes.desired * machine.gpu_count - used
     group = node_group(name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle)
