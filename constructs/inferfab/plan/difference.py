@@ -268,13 +268,12 @@ def _cells(fleet: FleetPlan) -> View:
         "ami_release",
         "system_instance",
         "system_nodes",
-        "gateway_replicas",
-        "gateway_public",
     )
     found = {(c.name, field): str(getattr(c, field)) for c in fleet.cells for field in fields}
     for cell in fleet.cells:
         found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
         found[(cell.name, "egress")] = cell.network.egress or "-"
+        found[(cell.name, "gateways")] = f"{cell.gateway.replicas}, {'public' if cell.gateway.public else 'internal'}"
     return found
 
 

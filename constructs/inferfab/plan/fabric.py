@@ -146,7 +146,7 @@ def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: i
         note = f"no source says how many RDMA interfaces {machine.name} has; nothing was assumed"
     return RoleFabricPlan(
         kind=kind,
-        layout=_layout(kind, machine),
+        layout=node_layout(kind, machine),
         rdma_interfaces_per_node=interfaces,
         rdma_interfaces_per_worker=per_worker,
         line_gbps_per_worker=line,
@@ -162,7 +162,8 @@ def gvnic_subnet(position: int) -> str:
     return "inference" if position == 0 else f"gvnic-{position}"
 
 
-def _layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
+def node_layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
+    """Network interfaces of a node: RDMA ones only where the fabric is used."""
     nics = machine.nics
     if isinstance(nics, RoceNics):
         plain = [

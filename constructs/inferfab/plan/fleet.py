@@ -7,7 +7,7 @@ from pydantic import NonNegativeInt, PositiveInt, ValidationError
 
 from inferfab.catalog.engines import EnginePair, engine_pairs
 from inferfab.catalog.instances import Cloud, RoceNics, instances
-from inferfab.environment.environment import Environment
+from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
@@ -45,6 +45,22 @@ class Ownership(Record):
     access: Access
     protected: bool
     aws: AwsGlobalNames
+    kept_apart: KeptApart
+    """Ranges of storage and training, which GPU nodes do not reach but for the storage ports."""
+
+
+class GatewayPlan(Record):
+    """The cell's entrance. Load balancer, security groups, Service and pods read these ports."""
+
+    replicas: NonNegativeInt
+    public: bool
+    namespace: str = "gateway"
+    service: str = "gateway"
+    port: PositiveInt = 8443
+    """TLS, on the pods."""
+    health_port: PositiveInt = 19003
+    """Envoy Gateway's readiness port of the proxy pods."""
+    health_path: str = "/ready"
 
 
 class CellPlan(Record):
@@ -63,8 +79,7 @@ class CellPlan(Record):
     ami_release: str | None
     network: NetworkPlan
     fabric: CellFabricPlan
-    gateway_replicas: NonNegativeInt
-    gateway_public: bool
+    gateway: GatewayPlan
     system_instance: str
     system_nodes: PositiveInt
     node_groups: tuple[NodeGroupPlan, ...]
@@ -217,6 +232,7 @@ def _plan(environment: Environment) -> FleetPlan:
             access=environment.access,
             protected=environment.protected,
             aws=aws_global_names(environment.name),
+            kept_apart=environment.kept_apart,
         ),
         engine=pair,
         models=tuple(models.values()),
@@ -269,8 +285,7 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         ami_release=cell.cluster.ami_release,
         network=plan_network(cell, nics if kind == "roce" else 0, gvnics),
         fabric=plan_cell_fabric(cell, kind),
-        gateway_replicas=cell.gateways.replicas,
-        gateway_public=cell.gateways.public,
+        gateway=GatewayPlan(replicas=cell.gateways.replicas, public=cell.gateways.public),
         system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
         system_nodes=cell.system_nodes.count,
         node_groups=tuple(g for p in placed for g in p.node_groups),

@@ -21,15 +21,29 @@ class SubnetPlan(Record):
     zone: str
 
 
+class ExistingSubnets(Record):
+    """Subnets of a network that somebody else owns, by id."""
+
+    node_subnet_ids: tuple[str, ...]
+    inference_subnet_id: str
+    public_subnet_ids: tuple[str, ...]
+
+
 class NetworkPlan(Record):
     """The network of a cell."""
 
     existing_id: str | None
+    existing: ExistingSubnets | None = None
+    """None for a network of the cell's own."""
     cidr: str
     egress: Literal["nat", "none"] | None
     """None for an existing network: its routes are somebody else's."""
     subnets: tuple[SubnetPlan, ...]
     """Empty for an existing network; its subnets are named by id in the environment."""
+
+    def cidrs(self, purpose: Purpose) -> tuple[str, ...]:
+        """Ranges of the subnets of one purpose."""
+        return tuple(s.cidr for s in self.subnets if s.purpose == purpose)
 
 
 def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
@@ -42,7 +56,17 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
     """
     network = cell.network
     if isinstance(network, ExistingNetwork):
-        return NetworkPlan(existing_id=network.vpc_id, cidr=network.cidr, egress=None, subnets=())
+        return NetworkPlan(
+            existing_id=network.vpc_id,
+            existing=ExistingSubnets(
+                node_subnet_ids=network.node_subnet_ids,
+                inference_subnet_id=network.inference_subnet_id,
+                public_subnet_ids=network.public_subnet_ids,
+            ),
+            cidr=network.cidr,
+            egress=None,
+            subnets=(),
+        )
     assert isinstance(network, NewNetwork)
     whole = ipaddress.IPv4Network(network.cidr)
     quarters = list(whole.subnets(prefixlen_diff=2))
