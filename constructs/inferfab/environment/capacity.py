@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inferfab.environment.base import Input, Usd
+from inferfab.environment.base import Input, Usd, UtcTime, matching
 
 
 class OnDemand(Input):
@@ -33,9 +33,11 @@ class CapacityBlock(Input):
     """AWS Capacity Block: bought up front for fixed days, not refundable."""
 
     kind: Literal["capacity_block"]
-    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
+    id: Annotated[
+        str, matching(r"^cr-[0-9a-f]{8,17}$", "write the id of the reservation, like cr-0a1b2c3d4e5f60001")
+    ]
     """The reservation that the purchase made."""
-    ends_at: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
+    ends_at: UtcTime
     """When it ends, UTC, `2027-01-31T11:30:00Z`; EKS drains 40 minutes before."""
     usd_per_instance_hour: Usd | None = None
     """Up-front fee over instances and hours. Default: unknown, and the plan shows a range."""

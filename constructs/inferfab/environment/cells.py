@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inferfab.environment.base import Cidr, Count, Input, Items, Name, PositiveCount
+from inferfab.environment.base import Cidr, Count, Input, Items, Name, PositiveCount, matching
 from inferfab.environment.pools import PoolInCell
 
 
@@ -40,11 +40,23 @@ Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
 class Cluster(Input):
     """The cell's Kubernetes cluster."""
 
-    kubernetes: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
+    kubernetes: Annotated[
+        str, matching(r"^1\.[0-9]{2}$", 'write a Kubernetes minor version in quotes, like "1.36"')
+    ] = "1.36"
     """Minor version, quoted. Default: 1.36."""
     existing: str | None = None
     """Name of a cluster that is already there. Default: we make one."""
-    ami_release: Annotated[str, Field(pattern=r"^1\.\d{2}\.\d+-\d{8}$")] | None = None
+    ami_release: (
+        Annotated[
+            str,
+            matching(
+                r"^1\.[0-9]{2}\.[0-9]+-[0-9]{8}$",
+                "write a release of the EKS-optimized images (Kubernetes patch version, dash, day), like "
+                "1.36.1-20261014",
+            ),
+        ]
+        | None
+    ) = None
     """Release of the EKS-optimized images, `1.36.1-20261014`. Default: the newest when a group is made, kept until
     this is written: a floating release would roll every GPU node.
     """

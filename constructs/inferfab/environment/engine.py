@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from inferfab.environment.base import Input, matching
 
-from inferfab.environment.base import Input
-
-Version = Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
+Version = Annotated[str, matching(r"^[0-9]+\.[0-9]+\.[0-9]+$", "write a full version, like 1.6.1")]
 
 
 class Engine(Input):

@@ -64,6 +64,16 @@ def _loaded(source: Source) -> Loaded:
     }
     findings = list(source.findings)
     environment = None
+    if "plan_version" in source.tree:
+        source.problem(
+            "IF-ENV-013",
+            source.places[("plan_version",)].key if ("plan_version",) in source.places else (1, 1),
+            "is a saved plan, not an environment",
+            "a plan is what was decided; it is planned from an environment file.",
+            "name the environment file; `inferfab diff` reads saved plans",
+            path=("plan_version",),
+        )
+        return Loaded(source, None, declared, ranked(source.findings))
     if source.tree:
         environment, found = _validate(source)
         findings += found

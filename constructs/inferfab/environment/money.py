@@ -1,10 +1,8 @@
 """Budget and a team's own prices."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from inferfab.environment.base import Input, Items, Usd
+from inferfab.environment.base import Day, Input, Items, Usd
 
 
 class Budget(Input):
@@ -31,7 +29,7 @@ class PriceOverlay(Input):
     """Per instance-hour."""
     source: str
     """Where the figure comes from (contract, bill), shown beside every sum that uses it."""
-    as_of: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    as_of: Day
     """Date of the figure, quoted, `2026-11-01`."""
 
 

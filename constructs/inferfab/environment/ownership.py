@@ -4,28 +4,52 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inferfab.environment.base import Cidr, Input, Items
+from inferfab.environment.base import Cidr, Input, Items, matching
+
+
+GoogleName = Annotated[
+    str,
+    matching(
+        r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$",
+        "write 6 to 30 lower-case letters, digits and dashes, starting with a letter and not ending in a dash",
+    ),
+]
+"""Id of a Google Cloud project or service account."""
 
 
 class AwsAccount(Input):
     """The AWS account of this environment."""
 
-    account_id: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
+    account_id: Annotated[str, matching(r"^[0-9]{12}$", 'write twelve digits in quotes, like "111122223333"')]
     """Twelve digits, quoted (an unquoted number loses leading zeros)."""
-    deploy_role: Annotated[str, Field(pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$")] = "inferfab-deploy"
+    deploy_role: Annotated[
+        str,
+        matching(
+            r"^[A-Za-z0-9_+=,.@-]{1,64}$",
+            "write the name of an IAM role without path: at most 64 letters, digits and + = , . @ _ -",
+        ),
+    ] = "inferfab-deploy"
     """Name of the IAM role that plans and applies."""
     permissions_boundary: str | None = None
     """Name of an IAM policy that bounds every role we create. Default: no boundary."""
-    admin_roles: Items[Annotated[str, Field(pattern=r"^[A-Za-z0-9_+=,.@/-]{1,128}$")]] = ()
+    admin_roles: Items[
+        Annotated[
+            str,
+            matching(
+                r"^[A-Za-z0-9_+=,.@/-]{1,128}$",
+                "write the name of an IAM role, not its ARN: at most 128 letters, digits and + = , . @ _ / -",
+            ),
+        ]
+    ] = ()
     """IAM roles (names) whose people administer the clusters. Default: the deploy role only."""
 
 
 class GcpAccount(Input):
     """The Google Cloud project of this environment."""
 
-    project: Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$")]
+    project: GoogleName
     """Project id."""
-    deploy_service_account: Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$")] = "inferfab-deploy"
+    deploy_service_account: GoogleName = "inferfab-deploy"
     """Name of the service account that plans and applies."""
 
 
@@ -39,11 +63,19 @@ class Accounts(Input):
 class State(Input):
     """Where Terraform keeps its state: an S3 bucket with native locking."""
 
-    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    bucket: Annotated[
+        str,
+        matching(
+            r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
+            "write 3 to 63 lower-case letters, digits, dots and dashes, starting and ending with a letter or digit",
+        ),
+    ]
     """Name of the bucket."""
     region: str
     """AWS region of the bucket."""
-    key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "inferfab"
+    key_prefix: Annotated[
+        str, matching(r"^[A-Za-z0-9_./-]+$", "write letters, digits, dots, dashes, underscores and slashes")
+    ] = "inferfab"
     """Each stack's state is ``<key_prefix>/<environment>/<stack>.tfstate``."""
 
 

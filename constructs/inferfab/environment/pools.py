@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from inferfab.environment.base import Count, Input, Items, MemoryShare, Name, PositiveCount, Share
+from inferfab.environment.base import Count, Input, Items, MemoryShare, Name, PositiveCount, Share, contradiction
 from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
 
@@ -26,7 +26,12 @@ class Replicas(Input):
     def _ordered(self) -> "Replicas":
         low, high = self.bounds[0], self.bounds[2]
         if not low <= self.desired <= high:
-            raise ValueError(f"replicas must satisfy min <= desired <= max, got {low} / {self.desired} / {high}")
+            lower = f"write `min: {self.desired}` or less, or `desired: {low}`"
+            higher = f"write `max: {self.desired}` or more, or `desired: {high}`"
+            raise contradiction(
+                f"replicas must satisfy min <= desired <= max, got {low} / {self.desired} / {high}",
+                lower if low > self.desired else higher,
+            )
         return self
 
     @property
@@ -84,7 +89,10 @@ class _Pool(Input):
     @model_validator(mode="after")
     def _one_machine(self) -> "_Pool":
         if (self.instance is None) == (self.gpu is None):
-            raise ValueError("give exactly one of `instance` (a machine type) and `gpu` (the plan picks the machine)")
+            raise contradiction(
+                "give exactly one of `instance` (a machine type) and `gpu` (the plan picks the machine)",
+                "add `gpu: …`, or `instance: …`" if self.gpu is None else f"remove `gpu: {self.gpu}`, or `instance`",
+            )
         return self
 
 
@@ -137,7 +145,10 @@ class SharedPool(_Pool):
         names = [each.model for each in self.models]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"model `{twice}` stands in `models` more than once; give one entry more `instances`")
+            raise contradiction(
+                f"model `{twice}` stands in `models` more than once",
+                f"keep one entry, with `instances: {sum(m.instances for m in self.models if m.model == twice)}`",
+            )
         return self
 
 

@@ -1,11 +1,13 @@
 """Pydantic's errors in the words of somebody who edits the file."""
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
+from inferfab.environment.base import NAME_PATTERN, PATTERN_WORDS
 from inferfab.environment.fields import doc_at, model_at, models_at, tags_at
 from inferfab.environment.source import Source
 from inferfab.environment.yaml_compose import resolve_plain
@@ -77,9 +79,31 @@ def _why(path: YamlPath, tree: object, kind: str) -> str:
 
 
 def closest(word: object, options: Sequence[str], *, cutoff: float = 0.6) -> str | None:
-    """The option that ``word`` was most likely meant to be."""
-    near = difflib.get_close_matches(str(word), options, n=1, cutoff=cutoff)
-    return near[0] if near else None
+    """The option that ``word`` was most likely meant to be; None where it is like none of them.
+
+    Upper and lower case are one. Letters in common are not enough: `m7i.large` and `g7.8xlarge` begin with different
+    things, and `float99` has another number than `float16`.
+    """
+    typed = str(word).lower()
+    by_lower = {option.lower(): option for option in reversed(options)}
+    if typed in by_lower:
+        return by_lower[typed]
+    near = difflib.get_close_matches(typed, list(by_lower), n=5, cutoff=cutoff)
+    return next((by_lower[option] for option in near if _alike(typed, option)), None)
+
+
+def _alike(typed: str, option: str) -> bool:
+    """The same beginning, and not just another number at the end of the same letters."""
+    if (bare := re.sub(r"[^a-z0-9]", "", typed)) == re.sub(r"[^a-z0-9]", "", option) and bare:
+        return True
+    first, begins = (re.split(r"[-._/: ]", text.lstrip("-"))[0] for text in (typed, option))
+    prefix = first.startswith(begins) or begins.startswith(first)
+    if not prefix and difflib.SequenceMatcher(None, first, begins).ratio() < 0.6:
+        return False
+    if re.sub("[0-9]", "", typed) == re.sub("[0-9]", "", option):
+        numbers = re.sub("[^0-9]", "", typed), re.sub("[^0-9]", "", option)
+        return bool(set(numbers[0]) & set(numbers[1])) or max(map(len, numbers)) < 2
+    return True
 
 
 def meant(word: object, options: Sequence[str], *, most: int = 12) -> str:
@@ -215,31 +239,28 @@ _ABSENT = object()
 def _pattern(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
     text = str(value)
     pattern = str(context.get("pattern", ""))
-    fix = f"write text that matches {pattern}"
-    if pattern.startswith("^[a-z]([-a-z0-9]"):
+    fix = PATTERN_WORDS.get(pattern, "see `inferfab schema` for what it may be")
+    if pattern == NAME_PATTERN:
         better = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-") or "name"
         suggestion = better if better[0].isalpha() else f"n-{better}"
-        fix = f"lower-case letters, digits and dashes, starting with a letter: `{suggestion}`"
-    elif pattern == r"^[0-9]{12}$":
-        fix = 'write twelve digits in quotes, like "111122223333"'
-    elif r"/[0-9]{1,2}" in pattern:
-        fix = "write an IPv4 range like 10.20.0.0/16"
-    elif pattern == r"^1\.[0-9]{2}$":
-        fix = 'write a Kubernetes minor version in quotes, like "1.36"'
-    elif pattern == r"^[0-9]+\.[0-9]+\.[0-9]+$":
-        fix = "write a full version, like 1.6.1"
-    elif pattern.startswith("^cr-"):
-        fix = "write the id of the reservation, like cr-0a1b2c3d4e5f60001"
-    elif pattern.endswith("Z$"):
-        fix = "write a time in UTC, like 2027-01-31T11:30:00Z"
-    elif pattern == r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$":
-        fix = "write a date, like 2026-11-01"
+        fix += f": `{suggestion}`"
+    elif text != text.lower() and re.search(pattern, text.lower()) and "\n" not in text:
+        fix = f"write `{text.lower()}`"
     return "IF-ENV-013", f"`{name}` cannot be {text!r:.60}", fix
 
 
 def _value(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    """Our own validators bring their fix along; the catalog's, which a `shape` runs through, do not."""
     message = str(context.get("error", "not possible"))
-    return "IF-ENV-014", message, "change one of the fields named"
+    return "IF-ENV-014", message, "correct the figures from the model's config.json"
+
+
+def _contradiction(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    return "IF-ENV-014", str(context["what"]), str(context["fix"])
+
+
+def _impossible(name: str, path: YamlPath, value: object, context: Any, tree: object) -> Detail:
+    return "IF-ENV-013", f"`{name}` cannot be so: {context['what']}", str(context["fix"])
 
 
 _SPECIAL: dict[str, Callable[[str, YamlPath, object, Any, object], Detail]] = {
@@ -250,4 +271,6 @@ _SPECIAL: dict[str, Callable[[str, YamlPath, object, Any, object], Detail]] = {
     "union_tag_not_found": _tag,
     "string_pattern_mismatch": _pattern,
     "value_error": _value,
+    "contradiction": _contradiction,
+    "impossible": _impossible,
 }

@@ -4,13 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inferfab.environment.base import Input, Items
+from inferfab.environment.base import Input, Items, matching
 
 
 class Routing(Input):
     """Names and geo-routing. DNS cannot see a tier, so each tier has a hostname of its own."""
 
-    domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]{2,}$", max_length=200)]
+    domain: Annotated[
+        str,
+        matching(
+            r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$",
+            "write a domain name in lower case, like llm.example.com; each part between dots has at most 63 letters, "
+            "digits and dashes",
+            max_length=200,
+        ),
+    ]
     """Zone under which the tiers' names stand: `priority.<domain>`, `standard.<domain>`, …"""
     zone: str | None = None
     """Hosted zone in Route 53 that exists already and holds the names. Default: the domain itself."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from inferfab.catalog.models import ModelShape, Quantization
-from inferfab.environment.base import Input, Tokens
+from inferfab.environment.base import Input, Tokens, contradiction
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
@@ -51,9 +51,15 @@ class Speculative(Input):
     @model_validator(mode="after")
     def _draft_where_needed(self) -> "Speculative":
         if self.method in ("draft_model", "eagle", "eagle3") and self.draft is None:
-            raise ValueError(f"speculative method {self.method} needs `draft:` with source, revision and size")
+            raise contradiction(
+                f"speculative method {self.method} needs `draft:` with source, revision and size",
+                "add `draft: {source: …, revision: …, weights_gib: …}`, or use a method without one: ngram, suffix, mtp",
+            )
         if self.method in ("ngram", "suffix", "mtp") and self.draft is not None:
-            raise ValueError(f"speculative method {self.method} takes no `draft:`; it has no weights of its own")
+            raise contradiction(
+                f"speculative method {self.method} takes no `draft:`; it has no weights of its own",
+                "remove `draft`, or write the method that uses it: draft_model, eagle, eagle3",
+            )
         return self
 
 
@@ -103,13 +109,25 @@ class ServedModel(Input):
     @model_validator(mode="after")
     def _one_shape(self) -> "ServedModel":
         if (self.catalog is None) == (self.shape is None):
-            raise ValueError("give exactly one of `catalog` (a model of the catalog) and `shape` (your own)")
+            raise contradiction(
+                "give exactly one of `catalog` (a model of the catalog) and `shape` (your own)",
+                "add `catalog: …` (`inferfab catalog models` lists them)"
+                if self.catalog is None
+                else f"remove `shape`, or `catalog: {self.catalog}`",
+            )
         if self.shape is not None and self.source is None:
-            raise ValueError("a model with its own `shape` needs a `source`")
+            raise contradiction("a model with its own `shape` needs a `source`", "add `source: owner/name`, the hub id")
         if self.shape is not None and self.quantization is None:
-            raise ValueError("a model with its own `shape` needs a `quantization`")
+            raise contradiction(
+                "a model with its own `shape` needs a `quantization`", "add `quantization: bf16`, or what the weights are"
+            )
         if self.shape is not None and not self.shape.attention:
-            raise ValueError("`shape.attention` lists no layers, so nothing is known of the KV cache")
+            raise contradiction(
+                "`shape.attention` lists no layers, so nothing is known of the KV cache",
+                "add the layers from the model's config.json: `{layers: …, kv_heads: …, head_dim: …}`",
+            )
         if self.shape is not None and not _largest(self.shape.model_dump()) <= MOST:
-            raise ValueError(f"`shape` has a number above {MOST:,}, more than any model's")
+            raise contradiction(
+                f"`shape` has a number above {MOST:,}, more than any model's", "copy the figures from its config.json"
+            )
         return self

@@ -36,9 +36,12 @@ def _read_bytes(path: Path, source: Source) -> bytes | None:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         near = difflib.get_close_matches(path.name, [p.name for p in _siblings(path)], n=1)
-        hint = (
-            f"did you mean {path.parent / near[0]}?" if near else "`inferfab init NAME` writes a starter environment."
-        )
+        hint = "`inferfab init NAME` writes a starter environment."
+        below = path.parent / "environments" / path.name
+        if below.is_file():
+            hint = f"did you mean {below}?"
+        elif near:
+            hint = f"did you mean {path.parent / near[0]}?"
         source.problem("IF-ENV-001", (1, 1), "there is no such file", why, hint)
         return None
     except (OSError, ValueError) as error:
