@@ -1,10 +1,12 @@
 """Engine pairs (a Dynamo version and the vLLM version it pins) and their flag lists."""
 
 import json
+import operator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from inferfab.catalog.facts import DATA, BadFactFile, FactFile, read_facts
 from inferfab.record import Record
@@ -30,6 +32,12 @@ class EnginePairFile(FactFile):
     pairs: tuple[EnginePair, ...]
 
 
+_BOUNDS: dict[str, tuple[Callable[[float, float], bool], str]] = {
+    "gt": (operator.gt, "more than"), "ge": (operator.ge, "at least"),
+    "lt": (operator.lt, "less than"), "le": (operator.le, "at most"),
+}  # fmt: skip
+
+
 class Flag(BaseModel):
     """One command-line flag as the released package declares it."""
 
@@ -47,7 +55,32 @@ class Flag(BaseModel):
     negatable: bool = False
     action: str | None = None
     nargs: str | int | None = None
+    constraints: dict[str, float] | None = None
+    """Bounds of a number: ``gt``, ``ge``, ``lt``, ``le``."""
     deprecated: bool | str | None = None
+
+    @property
+    def takes_json(self) -> bool:
+        """The value is one JSON object: a dictionary, or one of the engine's configuration classes."""
+        first = self.type.split("|", maxsplit=1)[0]
+        mapping = first.startswith("dict") or (first.endswith("Config") and first.isalnum())
+        return mapping and self.action is None and self.choices is None and self.nargs is None
+
+    def outside(self, value: float) -> str:
+        """The bound that a number breaks, in words; empty if it keeps all."""
+        for name, limit in (self.constraints or {}).items():
+            keeps, words = _BOUNDS[name]
+            if not keeps(value, limit):
+                return f"{words} {limit:g}"
+        return ""
+
+    @field_validator("constraints")
+    @classmethod
+    def _known_bounds(cls, value: dict[str, float] | None) -> dict[str, float] | None:
+        unknown = set(value or {}) - set(_BOUNDS)
+        if unknown:
+            raise ValueError(f"unknown bounds: {', '.join(sorted(unknown))}")
+        return value
 
     @model_validator(mode="after")
     def _spelled_as_one_word(self) -> "Flag":

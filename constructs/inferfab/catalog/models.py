@@ -132,9 +132,21 @@ class Model(Record):
 
 class ModelFile(FactFile):
     models: dict[str, Model]
+    mtp_families: tuple[str, ...] = ()
+    """Families whose checkpoints may hold modules for multi-token prediction."""
+
+
+@cache
+def _file() -> ModelFile:
+    return read_facts(DATA / "models.yaml", ModelFile)
 
 
 @cache
 def models() -> dict[str, Model]:
     """All models by id (``llama-3.1-70b-instruct``, …)."""
-    return read_facts(DATA / "models.yaml", ModelFile).models
+    return _file().models
+
+
+def families_with_mtp() -> tuple[str, ...]:
+    """Families of which vLLM runs multi-token prediction; of the others no checkpoint has it."""
+    return _file().mtp_families

@@ -1,11 +1,15 @@
 """Command lines against the pair's flag lists, and prefill against decode."""
 
+import json
+import math
 from collections.abc import Iterator
 
 from inferfab.catalog.engines import Flag, vllm_flags
+from inferfab.catalog.models import families_with_mtp, models
 from inferfab.checks.facts import Facts, Placed
 from inferfab.checks.memory import once
 from inferfab.checks.registry import Problem, rule
+from inferfab.checks.remedies import plain, splits_heads
 from inferfab.environment.problems import meant
 from inferfab.plan.engine import Argument
 
@@ -79,6 +83,10 @@ def flags_known(facts: Facts) -> Iterator[Problem]:
 def _value_fits(
     declared: Flag, flag: str, value: str | int | float | bool, path: tuple[str | int, ...]
 ) -> Iterator[Problem]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield Problem(path, f"`{flag}` cannot be {value}, which is no number", "write a number")
+        return
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
     switch = declared.action in ("store_true", "store_false") or declared.type == "bool"
     if switch and not isinstance(value, bool):
         yield Problem(path, f"`{flag}` is a switch, not {value!r}", "write true or false")
@@ -88,8 +96,28 @@ def _value_fits(
         yield Problem(path, f"`{flag}` takes a value, not {str(value).lower()}", "write its value")
     elif declared.type in ("int", "float") and isinstance(value, str) and declared.choices is None:
         yield Problem(path, f"`{flag}` takes a number, not {value!r}", "write a number")
+    elif declared.type == "int" and isinstance(value, float):
+        whole = f"write {value:.0f}" if value == round(value) else "write a whole number"
+        yield Problem(path, f"`{flag}` takes a whole number, not {value!r}", whole)
+    elif number and (bound := declared.outside(float(value))):
+        yield Problem(path, f"`{flag}` must be {bound}, not {plain(float(value))}", f"write a value {bound}")
+    elif number and flag.endswith("-port") and not 0 <= float(value) <= 65535:
+        yield Problem(path, f"`{flag}` cannot be {value}: ports end at 65535", "write a port from 1 to 65535")
+    elif declared.takes_json and (wrong := _not_an_object(value)):
+        yield Problem(path, f"`{flag}` takes a JSON object, and {wrong}", "write one in quotes, like '{\"key\": 1}'")
     elif isinstance(declared.choices, tuple) and not declared.choices_open and value not in declared.choices:
         yield Problem(path, f"`{flag}` cannot be {value!r}", meant(value, [str(c) for c in declared.choices], most=20))
+
+
+def _not_an_object(value: str | int | float | bool) -> str:
+    """Why ``value`` is no JSON object; empty if it is one."""
+    if not isinstance(value, str):
+        return f"{value!r} is a number"
+    try:
+        read = json.loads(value)
+    except ValueError as error:
+        return f"{value!r:.60} is not JSON ({error})"
+    return "" if isinstance(read, dict) else f"{value!r:.60} is none"
 
 
 @rule(
@@ -141,21 +169,116 @@ def heads_divide(facts: Facts) -> Iterator[Problem]:
     for at in once(facts.roles()):
         heads, split = at.model.shape.query_heads, at.role.parallelism.tensor
         kv_heads = {g.kv_heads for g in at.model.shape.attention if g.kind != "mla"}
+        if splits_heads(at.model.shape, split):
+            continue
         if heads % split:
             what = f"{heads} attention heads, which {split} GPUs cannot share evenly"
-        elif any(not _splits(n, split) for n in kv_heads):
+        else:
             few = next(n for n in sorted(kv_heads) if not _splits(n, split))
             what = f"{few} KV heads, which {split} GPUs can neither share nor copy evenly"
-        else:
-            continue
-        near = [
-            n
-            for n in range(1, at.group.gpus_per_node + 1)
-            if heads % n == 0 and all(_splits(each, n) for each in kv_heads)
-        ]
+        near = [n for n in range(1, at.group.gpus_per_node + 1) if splits_heads(at.model.shape, n)]
         yield Problem(
             at.path("tensor_parallel"), f"{at.model.title} has {what}", f"one of: {', '.join(map(str, near))}"
         )
+
+
+@rule(
+    "IF-ENG-008",
+    "stages without layers",
+    joins=("engine", "pod"),
+    why="each pipeline stage takes whole layers; vLLM does not start with a stage that has none.",
+    do="use at most as many stages as the model has layers.",
+    source="vLLM: vllm/distributed/utils.py get_pp_indices",
+)
+def stages_have_layers(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        layers = sum(g.layers for g in at.model.shape.attention)
+        if at.role.parallelism.pipeline > layers:
+            yield Problem(
+                at.path("pipeline_parallel"),
+                f"{at.model.title} has {layers} layers, for {at.role.parallelism.pipeline} stages",
+                f"write at most {layers}",
+            )
+
+
+@rule(
+    "IF-ENG-009",
+    "experts that do not divide",
+    severity="warning",
+    joins=("engine", "pod"),
+    why="vLLM gives the remainder one expert more each: the fullest GPUs need more memory and the others wait.",
+    do="use a tensor_parallel times data_parallel that divides the model's experts.",
+    source="vLLM: expert_map_manager.py determine_expert_map",
+)
+def experts_divide(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        parallel, experts = at.role.parallelism, at.model.shape.experts
+        devices = parallel.tensor * parallel.data
+        if not experts or not parallel.expert or experts % devices == 0:
+            continue
+        near = [d for d in range(1, experts + 1) if experts % d == 0 and d % parallel.tensor == 0]
+        below = max((d for d in near if d < devices), default=None)
+        above = min((d for d in near if d > devices), default=None)
+        fixes = [f"`data_parallel: {d // parallel.tensor}`" for d in (below, above) if d is not None]
+        yield Problem(
+            at.path("data_parallel"),
+            f"{experts} experts of {at.model.title} over {devices} GPUs (tensor x data): some hold "
+            f"{-(-experts // devices)}, some {experts // devices}",
+            f"use {' or '.join(fixes)}" if fixes else "use a `tensor_parallel` that divides them",
+            value=str(parallel.data),
+        )
+
+
+@rule(
+    "IF-ENG-010",
+    "a KV block that no attention kernel takes",
+    joins=("engine",),
+    why="attention kernels read the cache in blocks of 16 tokens or a multiple; for latent attention FlashMLA takes "
+    "multiples of 64, FlashInfer's MLA 32 or 64, and with another size vLLM passes both over.",
+    do="leave `block_tokens` out, or write a multiple of 16 (latent attention: 64).",
+    source="vLLM 0.31.0: get_supported_kernel_block_sizes in vllm/v1/attention/backends",
+)
+def block_size_taken(facts: Facts) -> Iterator[Problem]:
+    for name, pool in facts.environment.pools.items():
+        tokens = pool.block_tokens
+        if tokens is None:
+            continue
+        served = next((p.models for p in facts.fleet.pools if p.name == name), ())
+        latent = [m for m in map(facts.model, served) if any(g.kind == "mla" for g in m.shape.attention)]
+        path = ("pools", name, "block_tokens")
+        if tokens % 16:
+            near = 16 * max(1, round(tokens / 16))
+            yield Problem(path, f"{tokens} is not a multiple of 16", f"write {64 if latent else near}, or leave it out")
+        elif latent and tokens % 32:
+            yield Problem(
+                path,
+                f"{latent[0].title} has latent attention, whose fast kernels take 64 tokens, not {tokens}",
+                "write 64, or leave it out",
+                severity="warning",
+            )
+
+
+@rule(
+    "IF-ENG-011",
+    "multi-token prediction of a model that has none",
+    severity="warning",
+    joins=("engine",),
+    why="the method `mtp` runs modules that are part of the checkpoint; without them the engine stops at start.",
+    do="use another method (`ngram`, `suffix`, or `eagle3` with a draft), or none.",
+    source="families with such modules, in the catalog's models",
+)
+def prediction_modules_exist(facts: Facts) -> Iterator[Problem]:
+    families = families_with_mtp()
+    for name, asked in facts.environment.models.items():
+        entry = models().get(asked.catalog or "")
+        if asked.speculative is None or asked.speculative.method != "mtp" or entry is None:
+            continue
+        if entry.family not in families:
+            yield Problem(
+                ("models", name, "speculative", "method"),
+                f"{entry.title} has no modules for multi-token prediction; the families {', '.join(families)} do",
+                "write `ngram`",
+            )
 
 
 def _splits(kv_heads: int, split: int) -> bool:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from inferfab.catalog.gpus import gpus
 from inferfab.catalog.instances import instances
 from inferfab.checks.facts import Facts
 from inferfab.checks.memory import once
 from inferfab.checks.offers import largest_worker, machines_with_rdma
 from inferfab.checks.registry import Problem, rule
+from inferfab.checks.remedies import FP8_CACHE_LACKS, at_least, either, splits_heads
 from inferfab.findings import YamlPath
 from inferfab.plan.fabric import TCP_GBPS
 from inferfab.plan.pools import PoolPlan
@@ -47,9 +49,37 @@ def transfer_keeps_budget(facts: Facts) -> Iterator[Problem]:
             f"{t.needed_gbps:,.0f} Gbit/s; "
             f"a pair has {t.available_gbps:,.0f} ({t.efficiency:.0%} of {t.line_gbps:,.0f}) and takes "
             f"{t.transfer_ms or 0:,.0f} ms",
-            "raise `tensor_parallel` of the smaller role, use `kv_cache_dtype: fp8`, or give the transfer a larger "
-            "share",
+            _arrive_sooner(facts, pool),
         )
+
+
+def _arrive_sooner(facts: Facts, pool: PoolPlan) -> str:
+    """What would bring the cache over in time, as far as it is possible here."""
+    t = pool.kv_transfer
+    assert t is not None
+    takes, promise = t.transfer_ms, t.ttft_promise_ms
+    ways = []
+    if takes is not None and promise is not None and takes <= promise:
+        ways.append(f"write at least {at_least(takes / promise, 3)}")
+    group = {g.name: g for g in facts.fleet.node_groups if g.cell == pool.cell}
+    smaller = min(pool.roles, key=lambda r: r.parallelism.tensor)
+    room = group[smaller.node_group].gpus_per_node
+    wider = next(
+        (
+            n
+            for n in range(smaller.parallelism.tensor * 2, room + 1)
+            if splits_heads(facts.model(pool.models[0]).shape, n)
+        ),
+        None,
+    )
+    if wider is not None:
+        ways.append(f"raise `tensor_parallel` of {smaller.role} to {wider} or more")
+    model = facts.model(pool.models[0])
+    if model.kv_precision == "bf16" and gpus()[group[smaller.node_group].gpu].architecture not in FP8_CACHE_LACKS:
+        ways.append("use `kv_cache_dtype: fp8`")
+    if takes is not None and promise is not None and takes > promise:
+        ways.append(f"promise at least {at_least(takes)} ms")
+    return either(*ways) or "plan for shorter prompts, or an aggregated pool"
 
 
 @rule(
@@ -157,3 +187,30 @@ def bursts_bounded(facts: Facts) -> Iterator[Problem]:
                 "keep storage and weight loading off serving nodes",
                 of_key=True,
             )
+
+
+@rule(
+    "IF-FAB-006",
+    "a worker over several nodes without RDMA",
+    severity="warning",
+    joins=("cloud", "fabric", "engine"),
+    why="its GPUs exchange activations for every token; over TCP each exchange waits for the kernel's network stack.",
+    do="keep the worker within a node, or use a machine with RDMA.",
+    source="vLLM: parallelism and scaling; Dynamo multinode",
+)
+def spread_workers_have_rdma(facts: Facts) -> Iterator[Problem]:
+    for at in once(facts.roles()):
+        if at.group.nodes_per_worker < 2 or at.role.fabric.kind != "tcp":
+            continue
+        able = machines_with_rdma(at.group.cloud, at.group.gpu, at.group.gpus_per_node)
+        able = [name for name in able if name != at.group.instance]
+        field = "pipeline_parallel" if at.role.parallelism.pipeline > 1 else "data_parallel"
+        yield Problem(
+            at.path(field),
+            f"{at.where} takes {at.group.nodes_per_worker} nodes of {at.group.instance}, which talk over TCP",
+            either(
+                f"use at most {at.group.gpus_per_node} GPUs a worker",
+                f"use {' or '.join(able[:3])}" if able else "use a GPU whose machines have RDMA",
+            ),
+            value=str(getattr(at.role.parallelism, field.removesuffix("_parallel"))),
+        )

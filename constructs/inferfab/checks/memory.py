@@ -7,15 +7,28 @@ from inferfab.catalog.gpus import gpus
 from inferfab.catalog.instances import InstanceType, instances
 from inferfab.checks.facts import Facts, Placed
 from inferfab.checks.registry import Problem, rule
+from inferfab.checks.remedies import (
+    DEFAULT_UTILIZATION,
+    FP8_CACHE_LACKS,
+    at_least,
+    either,
+    largest_context,
+    more_memory,
+    workers_of,
+)
 from inferfab.environment.pools import SharedPool
 from inferfab.findings import YamlPath
-from inferfab.plan.quantities import GB, GIB
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.quantities import GB, GIB, Bounds
 from inferfab.plan.served import ModelPlan
+from inferfab.plan.sharing import plan_shared
 
 _VLLM = "vLLM: KV cache is what gpu-memory-utilization leaves after weights and a profiling run (vllm#2418)"
 SYSTEM_MEMORY_SHARE = 0.06
 """Of a node's memory, kept by kubelet, system and daemons."""
 FP4_GPUS = "blackwell"
+MOST_MEMORY_SHARE = 0.97
 
 
 def gb(value: float) -> str:
@@ -51,16 +64,14 @@ def weights_fit(facts: Facts) -> Iterator[Problem]:
             continue
         usable = m.gpu_memory_bytes * m.gpu_memory_utilization
         needed = m.weights_bytes_per_gpu + m.draft_bytes_per_gpu + m.overhead_bytes_per_gpu
-        ways = needed / usable * at.role.parallelism.tensor
-        enough = next((n for n in (1, 2, 4, 8, 16) if n >= ways and n > at.role.parallelism.tensor), None)
+        ways = more_memory(facts, at)
+        starved = bool(ways) and "gpu_memory_utilization" in ways[0]
         yield Problem(
-            at.path("tensor_parallel"),
+            at.path("gpu_memory_utilization" if starved else "tensor_parallel"),
             f"{at.model.title} ({at.model.quantization}) needs {gb(needed)} a GPU before any KV cache, "
             f"{at.group.gpu} has {gb(usable)} to give ({m.gpu_memory_utilization:.0%} of {gb(m.gpu_memory_bytes)})",
-            f"use `tensor_parallel: {enough}`"
-            if enough
-            else "use a larger GPU, a smaller precision, or pipeline_parallel",
-            value=str(at.role.parallelism.tensor),
+            either(*ways) or "spread it over nodes with `pipeline_parallel`, or use a smaller model",
+            value=f"{m.gpu_memory_utilization:g}" if starved else str(at.role.parallelism.tensor),
         )
 
 
@@ -73,17 +84,24 @@ def weights_fit(facts: Facts) -> Iterator[Problem]:
     source=_VLLM,
 )
 def context_fits(facts: Facts) -> Iterator[Problem]:
-    for at in once(facts.roles()):
-        m = at.role.memory
-        if m.kv_capacity_bytes_per_gpu > 0 and not m.fits:
-            holds = m.kv_capacity_tokens // at.role.parallelism.data
+    short = [at for at in once(facts.roles()) if at.role.memory.kv_capacity_bytes_per_gpu > 0]
+    short = [at for at in short if not at.role.memory.fits]
+    # A model has one context: what is suggested suits all of its workers.
+    suits: dict[str, int] = {}
+    for at in short:
+        suits[at.model.name] = min(suits.get(at.model.name, at.model.context_tokens), largest_context(at))
+    needed = {name: tokens for name, (tokens, _) in longest_requests(facts).items()}
+    for at in short:
+        m, holds, most = at.role.memory, largest_context(at), suits[at.model.name]
+        if holds < at.model.context_tokens:
+            shorter = f"promise at most {most} tokens" if most >= max(1, needed.get(at.model.name, 1)) else ""
             yield Problem(
                 ("models", at.model.name, "context_tokens"),
                 f"one sequence of {m.context_tokens:,} tokens needs {gb(m.kv_bytes_per_sequence_per_gpu)} of KV "
                 "cache a GPU; "
                 f"{at.where} has {gb(m.kv_capacity_bytes_per_gpu)}, enough for {holds:,} tokens",
-                f"promise at most {holds:,} tokens, raise `{at.pool.name}`'s tensor_parallel, or set "
-                "`kv_cache_dtype: fp8`",
+                either(shorter, *more_memory(facts, at))
+                or f"no split of {at.group.gpu} holds it: use a smaller model or shorter requests",
             )
 
 
@@ -165,7 +183,7 @@ def _precisions(model: ModelPlan, gpu_id: str, where: str, workers: YamlPath) ->
             f"an nvfp4 KV cache needs a Blackwell GPU, {where} runs on {gpu.title}",
             "write `kv_cache_dtype: fp8`",
         )
-    elif model.kv_precision == "fp8" and gpu.architecture in ("turing", "ampere"):
+    elif model.kv_precision == "fp8" and gpu.architecture in FP8_CACHE_LACKS:
         yield Problem(
             kv,
             f"an fp8 KV cache needs an Ada, Hopper or Blackwell GPU, {where} runs on {gpu.title}",
@@ -183,6 +201,8 @@ def _precisions(model: ModelPlan, gpu_id: str, where: str, workers: YamlPath) ->
     source="Kubernetes: emptyDir with medium Memory; Dynamo sharedMemorySize",
 )
 def host_memory_holds(facts: Facts) -> Iterator[Problem]:
+    # One mistake a field: of the roles and machines that it concerns, the one that lacks most.
+    worst: dict[YamlPath, tuple[float, Problem]] = {}
     for at in once(facts.roles()):
         node = machine(at)
         if node.memory_mib is None:
@@ -194,24 +214,33 @@ def host_memory_holds(facts: Facts) -> Iterator[Problem]:
             + at.group.hugepages_2mi_mib * 1024**2
         )
         usable = node.memory_mib * 1024**2 * (1 - SYSTEM_MEMORY_SHARE)
-        if pods > usable:
-            engine = at.role.engine
-            tier = engine.cpu_tier_bytes
-            process = engine.memory_limit_bytes - engine.shm_bytes
-            path = ("models", at.model.name, "offload", "cpu_gib_per_gpu") if tier else at.path("tensor_parallel")
-            over = (pods - usable) / GIB
-            gpus_on_node = per_node * at.role.parallelism.gpus / at.group.nodes_per_worker
-            yield Problem(
-                path,
-                f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node "
-                f"({(engine.shm_bytes - tier) / GIB:,.0f} GiB shared memory, "
-                f"{tier / GIB:,.0f} GiB CPU tier in it, and {process / GIB:,.0f} GiB for processes each), "
-                f"{node.name} has {usable / GIB:,.0f} GiB to give",
-                f"take {math.ceil(over / gpus_on_node):,} GiB a GPU off the CPU tier"
-                if tier
-                else "use a machine with more memory a GPU",
-                severity="error" if tier else "warning",
-            )
+        if pods <= usable:
+            continue
+        engine = at.role.engine
+        tier = engine.cpu_tier_bytes
+        process = engine.memory_limit_bytes - engine.shm_bytes
+        path = ("models", at.model.name, "offload", "cpu_gib_per_gpu") if tier else at.path("tensor_parallel")
+        key = path if tier else path[:2]
+        over = (pods - usable) / GIB / (per_node * at.role.parallelism.gpus / at.group.nodes_per_worker)
+        if key in worst and worst[key][0] >= over:
+            continue
+        less = math.ceil(over)
+        left = at.model.cpu_tier_bytes_per_gpu / GIB - less
+        problem = Problem(
+            path,
+            f"{per_node} pods of {at.where} ask for {pods / GIB:,.0f} GiB a node "
+            f"({(engine.shm_bytes - tier) / GIB:,.0f} GiB shared memory, "
+            f"{tier / GIB:,.0f} GiB CPU tier in it, and {process / GIB:,.0f} GiB for processes each), "
+            f"{node.name} has {usable / GIB:,.0f} GiB to give",
+            f"take {less} GiB a GPU off the CPU tier"
+            if tier and left > 0
+            else "remove `offload`, or use a machine with more memory a GPU"
+            if tier
+            else "use a machine with more memory a GPU",
+            severity="error" if tier else "warning",
+        )
+        worst[key] = (over, problem)
+    yield from (problem for _, problem in worst.values())
 
 
 @rule(
@@ -237,14 +266,14 @@ def tiers_grow(facts: Facts) -> Iterator[Problem]:
                 ("models", at.model.name, "offload", "cpu_gib_per_gpu"),
                 f"the CPU tier of {cpu / GIB:,.0f} GiB a GPU is smaller than the GPU's own KV cache of "
                 f"{gpu_cache / GIB:,.0f} GiB ({at.where})",
-                f"write at least {math.ceil(gpu_cache / GIB):,}, or leave `offload` out",
+                f"write at least {at_least(gpu_cache / GIB)}, or leave `offload` out",
             )
         if at.model.nvme_tier_bytes_per_gpu and at.model.nvme_tier_bytes_per_gpu < cpu:
             yield Problem(
                 ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
                 f"the disk tier of {at.model.nvme_tier_bytes_per_gpu / GIB:,g} GiB a GPU is smaller than the CPU tier "
                 f"of {cpu / GIB:,g} GiB",
-                f"write at least {math.ceil(cpu / GIB):,}",
+                f"write at least {at_least(cpu / GIB)}",
             )
 
 
@@ -265,7 +294,7 @@ def disk_holds(facts: Facts) -> Iterator[Problem]:
                 ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
                 f"{node.name} has {node.local_nvme_gb:,} GB of local NVMe for {node.gpu_count} GPUs, "
                 f"{asked / GB:,.0f} GB are asked for",
-                f"write at most {math.floor(node.local_nvme_gb * GB / node.gpu_count / GIB):,}"
+                f"write at most {math.floor(node.local_nvme_gb * GB / node.gpu_count / GIB)}"
                 if node.local_nvme_gb
                 else "remove `nvme_gib_per_gpu`",
             )
@@ -303,11 +332,101 @@ def shared_models_placed(facts: Facts) -> Iterator[Problem]:
             continue
         positions = {m.model: n for n, m in enumerate(asked.models)}
         needs = {i.model: i.bytes_needed for i in pool.shared.instances}
-        for model, count in pool.shared.packing.unserved.items():
+        missing = pool.shared.packing.unserved
+        fix = _make_room(facts, pool, asked, group) if missing else ""
+        for model, count in missing.items():
             yield Problem(
                 ("pools", pool.name, "models", positions[model]),
                 f"{count} of {asked.models[positions[model]].instances} instances of `{model}` ({gb(needs[model])} "
                 "each) find no place on "
                 f"{group.gpus.desired} x {gpu.title} ({gb(gpu.memory_bytes)})",
-                "add nodes, lower `max_sequences` or the model's context, or use a larger GPU",
+                fix,
             )
+
+
+def _make_room(facts: Facts, pool: PoolPlan, asked: SharedPool, group: NodeGroupPlan) -> str:
+    """What would give every asked instance a place; tried out."""
+    node = instances(group.cloud)[group.instance]
+    models = [facts.model(m.model) for m in asked.models]
+    pair = facts.fleet.engine
+
+    def places(nodes: int, **change: float | int) -> bool:
+        bounds = Bounds(min=nodes, desired=nodes, max=nodes)
+        shared = plan_shared(asked.model_copy(update=change), node, bounds, models, pair, None)
+        return not shared.packing.unserved and not shared.unplanned
+
+    ways = []
+    present = group.nodes.desired
+    if asked.gpu_memory_utilization < DEFAULT_UTILIZATION and places(
+        present, gpu_memory_utilization=DEFAULT_UTILIZATION
+    ):
+        ways.append(f"write `gpu_memory_utilization: {DEFAULT_UTILIZATION}`")
+    more = next((n for n in (present + 1, present + 2, present + 3, 2 * present + 2, 4 * present) if places(n)), None)
+    if more is not None:
+        ways.append(f"add nodes (`desired: {more}` has room)")
+    fewer = next((n for n in _halves(asked.max_sequences) if places(present, max_sequences=n)), None)
+    if fewer is not None:
+        ways.append(f"lower `max_sequences` to {fewer}")
+    return either(*ways[:3]) or "use a GPU with more memory, smaller precisions or a shorter context"
+
+
+def _halves(number: int) -> Iterator[int]:
+    while number > 1:
+        number //= 2
+        yield number
+
+
+def longest_requests(facts: Facts) -> dict[str, tuple[int, PoolPlan]]:
+    """The longest prompt and answer together that a model's pools are planned for, and the pool, by model."""
+    found: dict[str, tuple[int, PoolPlan]] = {}
+    for pool in facts.fleet.pools:
+        tokens = pool.workload.prompt_tokens + pool.workload.output_tokens
+        for name in pool.models:
+            if tokens > found.get(name, (0, pool))[0]:
+                found[name] = (tokens, pool)
+    return found
+
+
+@rule(
+    "IF-MEM-009",
+    "a context shorter than the planned requests",
+    joins=("engine", "promise"),
+    why="vLLM refuses a prompt that leaves no room for its answer, so the typical request of the plan would fail.",
+    do="promise at least prompt and answer of the workload, or plan for shorter requests.",
+    source="vLLM: max-model-len counts prompt and output together",
+)
+def context_holds_requests(facts: Facts) -> Iterator[Problem]:
+    for name, (tokens, pool) in longest_requests(facts).items():
+        model, load = facts.model(name), pool.workload
+        if model.context_tokens >= tokens:
+            continue
+        possible = tokens <= model.shape.max_context_tokens
+        longer = f"write at least {tokens}, or plan for" if possible else f"{model.title} takes no more: plan for"
+        yield Problem(
+            ("models", name, "context_tokens"),
+            f"pool `{pool.name}` is planned for {load.prompt_tokens:,} prompt and {load.output_tokens:,} answer "
+            f"tokens, and `{name}` takes {model.context_tokens:,} together",
+            f"{longer} shorter requests in its `workload`",
+        )
+
+
+@rule(
+    "IF-MEM-010",
+    "nothing left on the GPU beside the engine",
+    severity="warning",
+    joins=("pod", "engine"),
+    why="the driver, CUDA contexts and other processes take some hundred megabytes; vLLM measures what is free at "
+    "start and refuses when it is less than it was told to take.",
+    do="leave the default of 0.92, or go up to 0.97 after measuring.",
+    source="vLLM: gpu-memory-utilization is checked against free memory at start (vllm#2418)",
+)
+def memory_left_beside(facts: Facts) -> Iterator[Problem]:
+    shares: dict[YamlPath, float] = {
+        at.path("gpu_memory_utilization"): workers_of(facts, at).gpu_memory_utilization for at in once(facts.roles())
+    }
+    for name, pool in facts.environment.pools.items():
+        if isinstance(pool, SharedPool):
+            shares["pools", name, "gpu_memory_utilization"] = pool.gpu_memory_utilization
+    for path, share in shares.items():
+        if share > MOST_MEMORY_SHARE:
+            yield Problem(path, f"{share:.4g} of the GPU leaves {1 - share:.2g} for the driver", "write at most 0.97")

@@ -23,6 +23,15 @@ _ROUTER = "frontend"
     source="provider limits in the catalog; Dynamo admission: Grove name budget",
 )
 def names_fit(facts: Facts) -> Iterator[Problem]:
+    # A name of the file is part of several; shortened for the one that is longest over its limit, all fit.
+    worst: dict[YamlPath, tuple[int, Problem]] = {}
+    for over, problem in _all_over(facts):
+        if over > worst.get(problem.path, (0,))[0]:
+            worst[problem.path] = (over, problem)
+    yield from (problem for _, problem in worst.values())
+
+
+def _all_over(facts: Facts) -> Iterator[tuple[int, Problem]]:
     for cell in facts.fleet.cells:
         aws = cell.cloud == "aws"
         yield from _over(
@@ -33,39 +42,37 @@ def names_fit(facts: Facts) -> Iterator[Problem]:
             ("cells", cell.name, "cluster", "existing") if cell.cluster_exists else ("cells", cell.name),
             of_key=not cell.cluster_exists,
         )
-        # Of a pool's names the longest: shortened for that one, the others fit too.
         for pool in cell.pools:
+            path: YamlPath = ("pools", pool.name)
             group = max((g.name for g in cell.node_groups if g.pool == pool.name), key=len)
             yield from _over(
                 group,
                 len(group) + _GENERATION,
                 "eks_node_group_name_length" if aws else "gke_node_pool_name_length",
                 "node group with generation suffix",
-                ("pools", pool.name),
+                path,
             )
             lengths = {_ROUTER: grove_length(pool.graph, _ROUTER, multinode=False)}
             for role in pool.roles:
                 multinode = cell.node_group(role.node_group).nodes_per_worker > 1
                 lengths[role.role] = grove_length(pool.graph, role.role, multinode=multinode)
             component = max(lengths, key=lambda name: lengths[name])
-            yield from _over(
-                f"{pool.graph} + {component}",
-                lengths[component],
-                "grove_name_budget",
-                "Grove name",
-                ("pools", pool.name),
-            )
+            name = f"{pool.graph} + {component}"
+            yield from _over(name, lengths[component], "grove_name_budget", "Grove name", path)
 
 
-def _over(name: str, length: int, which: str, what: str, path: YamlPath, *, of_key: bool = True) -> Iterator[Problem]:
+def _over(
+    name: str, length: int, which: str, what: str, path: YamlPath, *, of_key: bool = True
+) -> Iterator[tuple[int, Problem]]:
     most = limit(which)
     if length > most:
-        yield Problem(
+        problem = Problem(
             path,
             f"the {what} `{name}` has {length} characters, {most} are allowed",
             f"shorten `{path[-1]}` by {length - most}",
             of_key=of_key,
         )
+        yield length - most, problem
 
 
 @rule(

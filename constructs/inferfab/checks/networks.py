@@ -6,6 +6,7 @@ from itertools import combinations
 
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
+from inferfab.checks.remedies import at_least, at_most, plain
 from inferfab.findings import YamlPath, dotted
 
 WIDEST, NARROWEST = 16, 20
@@ -133,9 +134,16 @@ def shares_add_up(facts: Facts) -> Iterator[Problem]:
         return
     path = ("cells", last, "traffic_share")
     if total > 1 + 1e-9:
-        yield Problem(path, f"the shares add up to {total:g}", f"take {total - 1:g} away", value=f"{total:g}")
+        yield Problem(
+            path,
+            f"the shares add up to {plain(round(total, 9))}",
+            f"take {at_least(total - 1, 9)} away",
+            value=f"{total:g}",
+        )
     elif len(stated) == len(cells) and total < 1 - 1e-9:
-        yield Problem(path, f"the shares add up to {total:g}", f"add {1 - total:g}", value=f"{total:g}")
+        yield Problem(
+            path, f"the shares add up to {plain(round(total, 9))}", f"add {at_most(1 - total, 9)}", value=f"{total:g}"
+        )
     elif len(stated) < len(cells) and total > 1 - 1e-9:
         silent = ", ".join(f"`{name}`" for name, cell in cells.items() if cell.traffic_share is None)
         yield Problem(
@@ -144,6 +152,89 @@ def shares_add_up(facts: Facts) -> Iterator[Problem]:
             "take something away, or write `traffic_share: 0` there",
             value=f"{total:g}",
             severity="warning",
+        )
+
+
+_NOWHERE = {
+    "0.0.0.0/8": "this network (RFC 1122)",
+    "127.0.0.0/8": "loopback (RFC 1122)",
+    "169.254.0.0/16": "link-local (RFC 3927)",
+    "224.0.0.0/4": "multicast (RFC 5771)",
+    "240.0.0.0/4": "reserved (RFC 1112)",
+}
+"""Ranges that no network of ours can have, and what they are."""
+_PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
+"""RFC 1918, RFC 6598 and RFC 2544: addresses that nobody on the internet has."""
+
+
+@rule(
+    "IF-NET-006",
+    "a range that is not a cell's to have",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="loopback, link-local and multicast addresses never leave a host or have no single one; public addresses "
+    "belong to somebody, whom the cell could then not reach.",
+    do="take a range from 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10.",
+    source="RFC 1918, RFC 6598; Amazon VPC: VPC CIDR blocks; Google Cloud VPC: valid ranges",
+)
+def ranges_usable(facts: Facts) -> Iterator[Problem]:
+    private = [ipaddress.IPv4Network(cidr) for cidr in _PRIVATE]
+    for path, cidr in ranges(facts):
+        network = parsed(cidr)
+        if path[0] != "cells" or network is None:
+            continue
+        known = next((c for c in _NOWHERE if network.overlaps(ipaddress.IPv4Network(c))), None)
+        if known is not None:
+            yield Problem(path, f"{cidr} lies in {known}, {_NOWHERE[known]}", "use a private range like 10.20.0.0/16")
+        elif not any(network.subnet_of(each) for each in private):
+            yield Problem(
+                path,
+                f"{cidr} holds public addresses",
+                "use a private range like 10.20.0.0/16, or keep it if these addresses are yours",
+                severity="warning",
+            )
+
+
+_PODS_BESIDE = 20
+"""Pods of daemons on a GPU node, as for IF-PLC-008; those on the host's network need no address."""
+_PREFIX = 16
+"""Addresses that the VPC CNI takes at a time with prefix delegation."""
+_RESERVED = 5
+"""Addresses that AWS keeps of each subnet; Google keeps four."""
+
+
+@rule(
+    "IF-NET-007",
+    "more nodes than addresses",
+    joins=("environment", "cloud", "cluster"),
+    why="a node without an address does not start, and pods without one stay pending.",
+    do="give the cell a wider range, or lower the `max` of its pools.",
+    source="amazon-vpc-cni-k8s: prefix delegation takes /28 prefixes, one kept warm; VPC subnets: five reserved",
+)
+def addresses_suffice(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        subnet = next((s for s in cell.network.subnets if s.purpose == "inference"), None)
+        if subnet is None:
+            continue
+        nodes = sum(g.nodes.max for g in cell.node_groups)
+        whole = ipaddress.IPv4Network(cell.network.cidr)
+        part = ipaddress.IPv4Network(subnet.cidr)
+        pods = _PODS_BESIDE + max((g.workers_per_node for g in cell.node_groups), default=0)
+        if cell.cloud == "aws":
+            least = _RESERVED + nodes * (1 + _PREFIX)
+            usual = _RESERVED + nodes * (1 + _PREFIX * (-(-pods // _PREFIX) + 1))
+        else:
+            least = usual = _RESERVED + nodes  # pods have ranges of their own
+        if part.num_addresses >= usual:
+            continue
+        quarter = part.prefixlen - whole.prefixlen
+        wider = next((p for p in range(whole.prefixlen - 1, WIDEST - 1, -1) if 2 ** (32 - p - quarter) >= usual), None)
+        yield Problem(
+            ("cells", cell.name, "network", "cidr"),
+            f"{nodes} nodes at the maximum take {usual:,} addresses (at least {least:,}), and the GPU subnet {part} "
+            f"has {part.num_addresses:,}",
+            f"use /{wider}, or lower `max` of the pools" if wider is not None else "lower `max`, or spread over cells",
+            severity="error" if part.num_addresses < least else "warning",
         )
 
 

@@ -170,6 +170,7 @@ def spot_without_promise(facts: Facts) -> Iterator[Problem]:
     source="kaito-project/kaito#2325: 966 s cold start measured",
 )
 def promise_needs_workers(facts: Facts) -> Iterator[Problem]:
+    yield from _dropped_models(facts)
     seen: set[YamlPath] = set()
     for at in facts.roles():
         path = (*at.replicas_path(facts), "min")
@@ -179,6 +180,50 @@ def promise_needs_workers(facts: Facts) -> Iterator[Problem]:
                 path,
                 f"{at.where} may scale to none, and tier `{at.tier.name}` makes promises",
                 "write `min: 1` or more",
+            )
+
+
+def _dropped_models(facts: Facts) -> Iterator[Problem]:
+    """Models of shared pools that are served at the desired size and gone at the fewest nodes."""
+    seen: set[YamlPath] = set()
+    for pool in facts.fleet.pools:
+        tier, shared = facts.tier(pool.tier), pool.shared
+        if shared is None or not (tier.promises or tier.availability_target_percent):
+            continue
+        gone = [m for m, n in shared.instances_at_min.items() if not n and shared.packing.instances.get(m)]
+        here = facts.environment.cells[pool.cell].pools[pool.name]
+        path: YamlPath = ("pools", pool.name, "nodes", "min")
+        if here is not None and here.nodes is not None:
+            path = ("cells", pool.cell, "pools", pool.name, "nodes", "min")
+        if gone and path not in seen:
+            seen.add(path)
+            group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
+            yield Problem(
+                path,
+                f"at {group.nodes.min} node(s) `{pool.name}` in {pool.cell} has no instance of "
+                f"{', '.join(f'`{m}`' for m in gone)}, and tier `{tier.name}` makes promises",
+                f"write {group.nodes.desired}, the desired nodes, with which every model has one",
+            )
+
+
+@rule(
+    "IF-PLC-010",
+    "a cell without an entrance",
+    stage="reference",
+    joins=("environment", "cluster"),
+    why="requests come in through the cell's gateways; with none, nothing answers under its name.",
+    do="write 2 replicas, on different nodes.",
+    source="the definition of a cell: a gateway is its only entrance",
+)
+def cells_have_gateways(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if cell.gateways.replicas == 0:
+            routed = facts.environment.routing is not None and cell.gateways.public and cell.traffic_share != 0
+            yield Problem(
+                ("cells", name, "gateways", "replicas"),
+                f"`{name}` has no gateways" + (", and public names lead to it" if routed else ""),
+                "write 2, or leave it out",
+                severity="error" if routed else "warning",
             )
 
 

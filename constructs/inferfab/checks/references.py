@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from inferfab.catalog.engines import engine_pairs
+from inferfab.catalog.kubernetes import kubernetes_versions
 from inferfab.catalog.models import models
 from inferfab.catalog.regions import regions
 from inferfab.checks.facts import Facts
@@ -265,6 +266,31 @@ def weights_pinned(facts: Facts) -> Iterator[Problem]:
                 "add `token_secret: <name of the secret>` (and accept the licence), or `gated: false` for a mirror "
                 "of your own",
                 of_key=True,
+            )
+
+
+@rule(
+    "IF-REF-011",
+    "a Kubernetes version that the catalog does not have",
+    stage="reference",
+    joins=("environment", "cluster"),
+    why="charts, the autoscaler's image and support dates are looked up by version; EKS refuses versions that it no "
+    "longer or not yet has.",
+    do="use a version of the catalog; a new one is a catalog entry.",
+    source="EKS user guide: Kubernetes versions; catalog",
+)
+def kubernetes_known(facts: Facts) -> Iterator[Problem]:
+    known = kubernetes_versions()
+    for name, cell in facts.environment.cells.items():
+        version = cell.cluster.kubernetes
+        if version not in known:
+            listed = ", ".join(f'"{v}"' for v in known)
+            yield Problem(
+                ("cells", name, "cluster", "kubernetes"),
+                f"the catalog has no Kubernetes {version}"
+                + ("" if cell.cloud == "aws" else ", and its versions are those of EKS"),
+                f"write one of: {listed}",
+                severity="error" if cell.cloud == "aws" else "warning",
             )
 
 

@@ -60,9 +60,7 @@ Milliseconds = Annotated[float, Field(ge=0.1, le=86_400_000)]
 Usd = Annotated[float, Field(ge=0.001, le=1e12)]
 Count = Annotated[int, Field(ge=0, le=100_000)]
 PositiveCount = Annotated[int, Field(ge=1, le=100_000)]
-Cidr = Annotated[
-    str, matching(r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$", "write an IPv4 range like 10.20.0.0/16")
-]
+Cidr = Annotated[str, matching(r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$", "write an IPv4 range like 10.20.0.0/16")]
 """IPv4 range in CIDR notation, ``10.20.0.0/16``."""
 
 
@@ -76,10 +74,7 @@ def _in_the_calendar(text: str) -> str:
         fix = f"write one that there is, like {example}"
         if year and 1 <= month <= 12 and day:
             last = calendar.monthrange(year, month)[1]
-            if day > last:
-                fix = f"that month ends on {text[:8]}{last:02}"
-            else:
-                fix = "write a time from 00:00:00 to 23:59:59"
+            fix = f"that month ends on {text[:8]}{last:02}" if day > last else "write a time from 00:00:00 to 23:59:59"
         raise impossible(f"`{text}` is not in any calendar", fix) from None
     return text
 

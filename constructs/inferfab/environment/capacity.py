@@ -33,9 +33,7 @@ class CapacityBlock(Input):
     """AWS Capacity Block: bought up front for fixed days, not refundable."""
 
     kind: Literal["capacity_block"]
-    id: Annotated[
-        str, matching(r"^cr-[0-9a-f]{8,17}$", "write the id of the reservation, like cr-0a1b2c3d4e5f60001")
-    ]
+    id: Annotated[str, matching(r"^cr-[0-9a-f]{8,17}$", "write the id of the reservation, like cr-0a1b2c3d4e5f60001")]
     """The reservation that the purchase made."""
     ends_at: UtcTime
     """When it ends, UTC, `2027-01-31T11:30:00Z`; EKS drains 40 minutes before."""

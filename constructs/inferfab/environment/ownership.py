@@ -6,7 +6,6 @@ from pydantic import Field
 
 from inferfab.environment.base import Cidr, Input, Items, matching
 
-
 GoogleName = Annotated[
     str,
     matching(

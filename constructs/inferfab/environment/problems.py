@@ -93,17 +93,15 @@ def closest(word: object, options: Sequence[str], *, cutoff: float = 0.6) -> str
 
 
 def _alike(typed: str, option: str) -> bool:
-    """The same beginning, and not just another number at the end of the same letters."""
+    """The same beginning, and not another number altogether (one digit may be mistyped)."""
     if (bare := re.sub(r"[^a-z0-9]", "", typed)) == re.sub(r"[^a-z0-9]", "", option) and bare:
         return True
     first, begins = (re.split(r"[-._/: ]", text.lstrip("-"))[0] for text in (typed, option))
     prefix = first.startswith(begins) or begins.startswith(first)
     if not prefix and difflib.SequenceMatcher(None, first, begins).ratio() < 0.6:
         return False
-    if re.sub("[0-9]", "", typed) == re.sub("[0-9]", "", option):
-        numbers = re.sub("[^0-9]", "", typed), re.sub("[^0-9]", "", option)
-        return bool(set(numbers[0]) & set(numbers[1])) or max(map(len, numbers)) < 2
-    return True
+    numbers = re.sub("[^0-9]", "", typed), re.sub("[^0-9]", "", option)
+    return not all(numbers) or bool(set(numbers[0]) & set(numbers[1])) or max(map(len, numbers)) < 2
 
 
 def meant(word: object, options: Sequence[str], *, most: int = 12) -> str:

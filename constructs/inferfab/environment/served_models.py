@@ -53,7 +53,7 @@ class Speculative(Input):
         if self.method in ("draft_model", "eagle", "eagle3") and self.draft is None:
             raise contradiction(
                 f"speculative method {self.method} needs `draft:` with source, revision and size",
-                "add `draft: {source: …, revision: …, weights_gib: …}`, or use a method without one: ngram, suffix, mtp",
+                "add `draft: {source: …, revision: …, weights_gib: …}`, or use ngram, suffix or mtp",
             )
         if self.method in ("ngram", "suffix", "mtp") and self.draft is not None:
             raise contradiction(
@@ -119,7 +119,8 @@ class ServedModel(Input):
             raise contradiction("a model with its own `shape` needs a `source`", "add `source: owner/name`, the hub id")
         if self.shape is not None and self.quantization is None:
             raise contradiction(
-                "a model with its own `shape` needs a `quantization`", "add `quantization: bf16`, or what the weights are"
+                "a model with its own `shape` needs a `quantization`",
+                "add `quantization: bf16`, or what the weights are",
             )
         if self.shape is not None and not self.shape.attention:
             raise contradiction(

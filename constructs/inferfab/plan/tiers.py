@@ -40,7 +40,7 @@ class PromisePlan(Record):
     def __str__(self) -> str:
         words = {"ttft": "TTFT", "itl": "ITL", "whole_answer": "whole answer"}[self.metric]
         upto = f" (answers of up to {self.answers_up_to_tokens} tokens)" if self.answers_up_to_tokens else ""
-        return f"{words} p{self.percentile:g} ≤ {self.at_most_ms:,.0f} ms{upto}"
+        return f"{words} p{self.percentile:g} ≤ {self.at_most_ms:,.10g} ms{upto}"
 
 
 class TierPlan(Record):
