@@ -132,6 +132,14 @@ class SharedPool(_Pool):
     gpu_memory_utilization: MemoryShare = 0.92
     """Share of a GPU's (or slice's) memory that vLLM may take. Default: 0.92."""
 
+    @model_validator(mode="after")
+    def _models_once(self) -> "SharedPool":
+        names = [each.model for each in self.models]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"model `{twice}` stands in `models` more than once; give one entry more `instances`")
+        return self
+
 
 Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discriminator="topology")]
 

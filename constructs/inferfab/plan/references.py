@@ -38,8 +38,10 @@ def _cell(cell: CellPlan, tiers: set[str], models: set[str]) -> Iterator[str]:
     where = f"cell `{cell.name}`"
     yield from _twice(f"pool in {where}", (p.name for p in cell.pools))
     yield from _twice(f"node group in {where}", (g.name for g in cell.node_groups))
-    said = [(p.name, p.cell) for p in cell.pools] + [(g.name, g.cell) for g in cell.node_groups]
-    yield from (f"`{name}` stands in {where} and says `{other}`" for name, other in said if other != cell.name)
+    stands = [(p.name, p.cell) for p in cell.pools] + [(g.name, g.cell) for g in cell.node_groups]
+    for name, says in stands:
+        if says != cell.name:
+            yield f"`{name}` stands in {where} and says `{says}`"
     groups = {(g.pool, g.role): g.name for g in cell.node_groups}
     needed: dict[tuple[str, str], str] = {}
     for pool in cell.pools:
