@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help plan check test lint types bench clean
+.PHONY: help synth plan check test lint types bench clean
 
 help:
+	@echo "make synth ENV=prod  set up, then write Terraform JSON for environments/prod.yaml into cdktf.out (default: dev)"
 	@echo "make plan ENV=prod   set up, then print the plan of environments/prod.yaml (default: dev)"
 	@echo "make check ENV=prod  set up, then check it"
 	@echo "make test            set up, then lint, type-check and run every test"
@@ -27,6 +28,9 @@ $(VENV)/installed: $(VENV)/python pyproject.toml constraints.txt
 $(VENV)/tested: $(VENV)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/installed
+
+synth: $(VENV)/installed
+	@$(BIN)/inferfab synth $(ENV)
 
 plan: $(VENV)/installed
 	@$(BIN)/inferfab plan $(ENV)

@@ -7,9 +7,9 @@ In a checkout this is the folder `stacks/`, run by `python -m stacks` (cdktf.jso
 from inferfab.plan.fleet import FleetPlan
 from inferfab.terraform import App
 
+from .cluster_platform import PlatformStack
 from .foundation import FoundationStack
 from .globals import GlobalStack
-from .platform import PlatformStack
 
 __all__ = ["FoundationStack", "GlobalStack", "PlatformStack", "build"]
 

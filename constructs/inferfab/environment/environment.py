@@ -20,6 +20,8 @@ class KeptApart(Input):
 
     storage: Items[Cidr] = ()
     """Ranges of storage traffic."""
+    storage_ports: Items[Annotated[int, Field(ge=1, le=65535)]] = ()
+    """Ports on which GPU nodes may reach storage: 2049 is NFS, 988 Lustre. Default: none, so they reach none of it."""
     training: Items[Cidr] = ()
     """Ranges of training clusters."""
 

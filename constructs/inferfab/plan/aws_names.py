@@ -16,8 +16,15 @@ class AwsCellNames(Record):
     cluster_role: str
     node_role: str
     system_node_group: str
+    cni_role: str
     cluster_key: str
     """KMS alias of the key that encrypts Kubernetes secrets, node disks and logs."""
+    models_key: str
+    """KMS alias of the model store's key."""
+    capacity_log_group: str
+    """Log group of the capacity publisher's events."""
+    hostname_label: str
+    """The cell's own name under the environment's domain, for health checks and certificates."""
     flow_log_group: str
     load_balancer: str
     target_group: str
@@ -35,6 +42,9 @@ class AwsGlobalNames(Record):
     """Names of what an environment has once."""
 
     alerts_topic: str
+    alerts_key: str
+    state_key: str
+    """KMS aliases."""
     budget: str
     capacity_namespace: str
     """CloudWatch namespace of the capacity number that routing looks at."""
@@ -60,7 +70,11 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
         cluster_role=role("cluster"),
         node_role=role("node"),
         system_node_group="system",
+        cni_role=role("cni"),
         cluster_key=f"alias/{prefix}-cluster",
+        models_key=f"alias/{environment}-models",
+        capacity_log_group=f"/inferfab/{prefix}/capacity",
+        hostname_label=cell,
         flow_log_group=f"/inferfab/{prefix}/flow-logs",
         load_balancer=fit(prefix, _LOAD_BALANCER_LENGTH),
         target_group=fit(f"{prefix}-gateway", _LOAD_BALANCER_LENGTH),
@@ -77,6 +91,8 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
 def aws_global_names(environment: str) -> AwsGlobalNames:
     return AwsGlobalNames(
         alerts_topic=f"{environment}-alerts",
+        alerts_key=f"alias/{environment}-alerts",
+        state_key=f"alias/{environment}-state",
         budget=f"{environment}-gpu-fleet",
         capacity_namespace="Inferfab",
         capacity_metric="FreeCapacityPercent",

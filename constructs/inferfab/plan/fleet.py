@@ -7,7 +7,7 @@ from pydantic import NonNegativeInt, PositiveInt, ValidationError
 
 from inferfab.catalog.engines import EnginePair, engine_pairs
 from inferfab.catalog.instances import Cloud, RoceNics, instances
-from inferfab.environment.environment import Environment
+from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
@@ -21,6 +21,7 @@ from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
+from inferfab.plan.references import unsound
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
 from inferfab.plan.state import StatePlan, plan_state
@@ -44,6 +45,22 @@ class Ownership(Record):
     access: Access
     protected: bool
     aws: AwsGlobalNames
+    kept_apart: KeptApart
+    """Ranges of storage and training, which GPU nodes do not reach but for the storage ports."""
+
+
+class GatewayPlan(Record):
+    """The cell's entrance. Load balancer, security groups, Service and pods read these ports."""
+
+    replicas: NonNegativeInt
+    public: bool
+    namespace: str = "gateway"
+    service: str = "gateway"
+    port: PositiveInt = 8443
+    """TLS, on the pods."""
+    health_port: PositiveInt = 19003
+    """Envoy Gateway's readiness port of the proxy pods."""
+    health_path: str = "/ready"
 
 
 class CellPlan(Record):
@@ -62,8 +79,7 @@ class CellPlan(Record):
     ami_release: str | None
     network: NetworkPlan
     fabric: CellFabricPlan
-    gateway_replicas: NonNegativeInt
-    gateway_public: bool
+    gateway: GatewayPlan
     system_instance: str
     system_nodes: PositiveInt
     node_groups: tuple[NodeGroupPlan, ...]
@@ -79,6 +95,8 @@ class FleetCost(Record):
 
     total: CostPlan
     by_tier: dict[str, CostPlan]
+    unpriced_gpus: Bounds
+    """GPUs whose price is not known at all; they enter every sum with nothing below and no bound above."""
     budget: Budget | None
     not_included: tuple[str, ...]
 
@@ -138,7 +156,7 @@ class UnreadablePlan(Exception):
 def read_plan(text: str | bytes) -> FleetPlan:
     """Read a plan that :meth:`FleetPlan.to_json` wrote.
 
-    :raises UnreadablePlan: if it is not JSON, not a plan, broken, or of a newer version.
+    :raises UnreadablePlan: if it is not JSON, not a plan, broken, inconsistent, or of a newer version.
     """
     try:
         raw = json.loads(text)
@@ -156,11 +174,15 @@ def read_plan(text: str | bytes) -> FleetPlan:
     if version < 1:
         raise UnreadablePlan(f"plan_version {version} never existed")
     try:
-        return FleetPlan.model_validate_json(json.dumps(raw))
+        fleet = FleetPlan.model_validate_json(json.dumps(raw))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnreadablePlan(f"broken at {where}: {first['msg']} ({error.error_count()} problem(s) in all)") from error
+    broken = list(unsound(fleet))
+    if broken:
+        raise UnreadablePlan(f"inconsistent: {broken[0]} ({len(broken)} problem(s) in all); plan it again")
+    return fleet
 
 
 def plan(environment: Environment) -> FleetPlan:
@@ -210,6 +232,7 @@ def _plan(environment: Environment) -> FleetPlan:
             access=environment.access,
             protected=environment.protected,
             aws=aws_global_names(environment.name),
+            kept_apart=environment.kept_apart,
         ),
         engine=pair,
         models=tuple(models.values()),
@@ -220,6 +243,9 @@ def _plan(environment: Environment) -> FleetPlan:
         cost=FleetCost(
             total=_sum([p.cost for p in pools]),
             by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
+            unpriced_gpus=Bounds.total(
+                g.gpus for each in placed.values() for p in each if p.pool.price.unknown for g in p.node_groups
+            ),
             budget=environment.budget,
             not_included=(
                 "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, "
@@ -259,8 +285,7 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         ami_release=cell.cluster.ami_release,
         network=plan_network(cell, nics if kind == "roce" else 0, gvnics),
         fabric=plan_cell_fabric(cell, kind),
-        gateway_replicas=cell.gateways.replicas,
-        gateway_public=cell.gateways.public,
+        gateway=GatewayPlan(replicas=cell.gateways.replicas, public=cell.gateways.public),
         system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
         system_nodes=cell.system_nodes.count,
         node_groups=tuple(g for p in placed for g in p.node_groups),

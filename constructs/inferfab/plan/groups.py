@@ -1,5 +1,6 @@
 """The node groups that hold the workers of a pool."""
 
+from inferfab.plan.fabric import node_layout
 from inferfab.plan.names import node_group_name
 from inferfab.plan.place import Place
 from inferfab.plan.placement import NodeGroupPlan, Role, nodes_for, workers_on_node
@@ -50,6 +51,9 @@ def node_group(
         capacity=place.capacity,
         labels={"inferfab/cell": where.cell_name, "inferfab/pool": pool, "inferfab/role": role},
         taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
+        arch=machine.arch,
+        local_nvme_gb=machine.local_nvme_gb,
+        layout=node_layout(place.fabric, machine),
         max_pods=min(MOST_PODS, max_pods) if max_pods else None,
         hugepages_2mi_mib=EFA_HUGEPAGES_MIB * max(1, workers_per_node) if place.fabric == "efa" else 0,
     )

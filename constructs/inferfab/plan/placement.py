@@ -8,6 +8,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from inferfab.catalog.instances import Cloud, InstanceType, instances
 from inferfab.catalog.prices import price_table
 from inferfab.environment.capacity import Capacity
+from inferfab.plan.fabric import NicPlan
 from inferfab.plan.quantities import Bounds
 from inferfab.record import Record
 
@@ -40,6 +41,10 @@ class NodeGroupPlan(Record):
     max_pods: PositiveInt | None
     hugepages_2mi_mib: NonNegativeInt
     """Huge pages that the node sets aside, in MiB."""
+    arch: Literal["amd64", "arm64"]
+    local_nvme_gb: NonNegativeInt
+    layout: tuple[NicPlan, ...]
+    """Network interfaces of a node."""
 
     @property
     def gpus(self) -> Bounds:

@@ -33,6 +33,7 @@ from inferfab.terraform.engine import (
     Testing,
     Token,
 )
+from inferfab.terraform.skips import SkippedCheck, recorded_skips, skip_check
 
 __all__ = [
     "ENGINE",
@@ -50,12 +51,15 @@ __all__ = [
     "Provider",
     "ProviderRelease",
     "Resource",
+    "SkippedCheck",
     "TerraformElement",
     "TerraformOutput",
     "TerraformStack",
     "Testing",
     "Token",
     "new_app",
+    "recorded_skips",
+    "skip_check",
     "stack_backend_local",
     "stack_backend_s3",
 ]

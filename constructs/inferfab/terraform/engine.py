@@ -74,11 +74,13 @@ if TYPE_CHECKING:
     from cdktf import (
         Annotations,
         App,
+        AssetType,
         Fn,
         IResolvable,
         ITerraformDependable,
         LocalBackend,
         S3Backend,
+        TerraformAsset,
         TerraformDataSource,
         TerraformElement,
         TerraformOutput,
@@ -96,11 +98,13 @@ else:
     _core = importlib.import_module(ENGINE)
     Annotations = _core.Annotations
     App = _core.App
+    AssetType = _core.AssetType
     Fn = _core.Fn
     IResolvable = _core.IResolvable
     ITerraformDependable = _core.ITerraformDependable
     LocalBackend = _core.LocalBackend
     S3Backend = _core.S3Backend
+    TerraformAsset = _core.TerraformAsset
     TerraformDataSource = _core.TerraformDataSource
     TerraformElement = _core.TerraformElement
     TerraformOutput = _core.TerraformOutput
@@ -119,6 +123,7 @@ __all__ = [
     "ENGINES",
     "Annotations",
     "App",
+    "AssetType",
     "Construct",
     "EngineError",
     "Fn",
@@ -126,6 +131,7 @@ __all__ = [
     "ITerraformDependable",
     "LocalBackend",
     "S3Backend",
+    "TerraformAsset",
     "TerraformDataSource",
     "TerraformElement",
     "TerraformOutput",

@@ -93,7 +93,7 @@ def pool_groups(cell: CellPlan, pool: PoolPlan) -> tuple[NodeGroupPlan, ...]:
 
 
 def gateways(cell: CellPlan) -> str:
-    return f"{plural(cell.gateway_replicas, 'gateway')}, {'public' if cell.gateway_public else 'internal'}"
+    return f"{plural(cell.gateway.replicas, 'gateway')}, {'public' if cell.gateway.public else 'internal'}"
 
 
 def tier_shares(plan: FleetPlan, cell: CellPlan) -> dict[str, float]:

@@ -1,0 +1,128 @@
+"""The role with which pods of one cell read model weights."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from inferfab.aws.account import AccountSpec, BucketName, KmsAlias
+from inferfab.aws.iam_policy import Statement, policy_document, through_alias
+from inferfab.aws.model_store import REGISTRY_KEY
+from inferfab.aws.optional import optional
+from inferfab.record import Record
+from inferfab.terraform import Construct
+from inferfab.terraform.aws import eks, iam
+
+
+class ServiceAccount(Record):
+    """Whose pods take the role on."""
+
+    namespace: str
+    name: str
+
+
+class ModelReaderSpec(AccountSpec):
+    """What :class:`ModelReader` needs. ``region`` is the bucket's."""
+
+    name: str
+    bucket: BucketName
+    key_alias: KmsAlias
+    """Alias of the key that encrypts the weights; it may be created by another stack, later."""
+    prefixes: Annotated[tuple[Annotated[str, Field(pattern=r"^[^*?]+/$")], ...], Field(min_length=1)]
+    """What may be read, ``models/<name>/<revision>/`` each: the models that this cell serves."""
+    cluster: str
+    """EKS cluster with the Pod Identity agent."""
+    service_accounts: Annotated[tuple[ServiceAccount, ...], Field(min_length=1)]
+    """Whose pods in that cluster get the role."""
+    permissions_boundary_arn: str | None = None
+    """Policy that bounds the role. Default: none."""
+
+
+class ModelReader(Construct):
+    """Reads the weights of the models that it is told, and the registry; lists nothing else, writes nothing.
+
+    Example::
+
+        from inferfab.aws.model_reader import ModelReader, ModelReaderSpec, ServiceAccount
+
+        reader = ModelReader(
+            stack,
+            "model-reader",
+            ModelReaderSpec(
+                account_id="111122223333",
+                region="us-east-1",
+                name="prod-use1-a-models",
+                bucket="prod-models-111122223333-us-east-1",
+                key_alias="alias/prod-models",
+                prefixes=("models/llama-8b/0e9e39f249a16976918f6564b8830bc894c89659/",),
+                cluster="prod-use1-a",
+                service_accounts=(ServiceAccount(namespace="serving-batch", name="models"),),
+            ),
+        )
+    """
+
+    def __init__(self, scope: Construct, id: str, spec: ModelReaderSpec) -> None:
+        super().__init__(scope, id)
+        role = iam.IamRole(
+            self,
+            "role",
+            name=spec.name,
+            description="Reads model weights",
+            assume_role_policy=policy_document([_trust(spec)]),
+            permissions_boundary=optional(spec.permissions_boundary_arn),
+            tags={"Name": spec.name},
+        )
+        iam.IamRolePolicy(self, "read", name="read-models", role=role.name, policy=_policy(spec))
+        self.arn = role.arn
+        """ARN of the role."""
+        for account in spec.service_accounts:
+            eks.EksPodIdentityAssociation(
+                self,
+                f"{account.namespace}-{account.name}",
+                cluster_name=spec.cluster,
+                namespace=account.namespace,
+                service_account=account.name,
+                role_arn=role.arn,
+                tags={"Name": f"{spec.cluster}-{account.namespace}-{account.name}"},
+            )
+
+
+def _trust(spec: ModelReaderSpec) -> Statement:
+    """Only pods of the cluster's service accounts, by the session tags that EKS sets."""
+    accounts = spec.service_accounts
+    return {
+        "Sid": "PodIdentity",
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Condition": {
+            "StringEquals": {
+                "aws:SourceAccount": spec.account_id,
+                "aws:RequestTag/eks-cluster-name": spec.cluster,
+                "aws:RequestTag/kubernetes-namespace": sorted({a.namespace for a in accounts}),
+                "aws:RequestTag/kubernetes-service-account": sorted({a.name for a in accounts}),
+            }
+        },
+    }
+
+
+def _policy(spec: ModelReaderSpec) -> str:
+    bucket = f"arn:{spec.partition}:s3:::{spec.bucket}"
+    return policy_document(
+        [
+            {
+                "Sid": "List",
+                "Effect": "Allow",
+                "Action": "s3:ListBucket",
+                "Resource": bucket,
+                # Some clients list a folder without its slash.
+                "Condition": {"StringLike": {"s3:prefix": [q for p in spec.prefixes for q in (p[:-1], f"{p}*")]}},
+            },
+            {
+                "Sid": "Read",
+                "Effect": "Allow",
+                "Action": "s3:GetObject",
+                "Resource": [f"{bucket}/{REGISTRY_KEY}", *(f"{bucket}/{p}*" for p in spec.prefixes)],
+            },
+            through_alias(["kms:Decrypt"], spec.key_alias, spec.region, spec.account_id, spec.partition),
+        ]
+    )

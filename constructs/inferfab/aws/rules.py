@@ -1,0 +1,50 @@
+"""Security groups and their rules: one resource a rule, each with a description, never rules inside the group.
+
+Rules inside the group would fight with what EKS and the load balancer controller add, and one change would
+rewrite them all.
+"""
+
+from typing import Required, TypedDict
+
+from inferfab.aws.values import Ports
+from inferfab.terraform import Construct
+from inferfab.terraform.aws.vpc import SecurityGroup, VpcSecurityGroupEgressRule, VpcSecurityGroupIngressRule
+
+
+class Peer(TypedDict, total=False):
+    """The other side of a rule; exactly one of these."""
+
+    cidr_ipv4: str
+    prefix_list_id: str
+    referenced_security_group_id: str
+
+
+class _Traffic(TypedDict, total=False):
+    ip_protocol: Required[str]
+    from_port: float
+    to_port: float
+
+
+def security_group(scope: Construct, name: str, vpc_id: str, description: str) -> SecurityGroup:
+    """A group without rules. It lets nothing in or out: Terraform takes away the rule that AWS puts there."""
+    return SecurityGroup(scope, "group", name=name, description=description, vpc_id=vpc_id, tags={"Name": name})
+
+
+def let_in(scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str) -> None:
+    """:param ports: None for all traffic of every protocol."""
+    VpcSecurityGroupIngressRule(
+        scope, f"in-{rule}", security_group_id=group_id, description=why, **_traffic(ports), **peer
+    )
+
+
+def let_out(scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str) -> None:
+    """:param ports: None for all traffic of every protocol."""
+    VpcSecurityGroupEgressRule(
+        scope, f"out-{rule}", security_group_id=group_id, description=why, **_traffic(ports), **peer
+    )
+
+
+def _traffic(ports: Ports | None) -> _Traffic:
+    if ports is None:
+        return {"ip_protocol": "-1"}
+    return {"ip_protocol": ports.protocol, "from_port": ports.first, "to_port": ports.end}

@@ -1,0 +1,25 @@
+"""Certificates for webhooks and gateways."""
+
+from inferfab.kubernetes.values import Values
+from inferfab.record import Record
+
+
+class CertManagerSpec(Record):
+    """What cert-manager gets."""
+
+    gateway_api: bool = False
+    """Watch Gateways too; their CRDs must then be there before it starts. Default: no."""
+
+    def values(self) -> Values:
+        values: Values = {
+            # Kept on uninstall, or every certificate of the cluster would go with the release.
+            "crds": {"enabled": True, "keep": True},
+            "prometheus": {"enabled": True, "podmonitor": {"enabled": False}},
+        }
+        if self.gateway_api:
+            values["config"] = {
+                "apiVersion": "controller.config.cert-manager.io/v1alpha1",
+                "kind": "ControllerConfiguration",
+                "enableGatewayAPI": True,
+            }
+        return values

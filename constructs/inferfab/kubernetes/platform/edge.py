@@ -1,0 +1,42 @@
+"""What joins the cluster to AWS: the gateway's pods to the target group, secrets to Secrets Manager."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from inferfab.record import Record
+from inferfab.render.templates import render
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class GatewayBinding(Record):
+    """Puts the pods behind a Service into a target group that Terraform owns."""
+
+    namespace: str
+    service: str
+    """The gateway's Service; of type ClusterIP, for nothing else may make a load balancer."""
+    port: Port = 443
+    """Port of the Service. Default: 443."""
+    target_group_name: str
+
+    def files(self) -> dict[str, str]:
+        binding = render(
+            "chart/target_group_binding.yaml.j2",
+            name=self.service,
+            namespace=self.namespace,
+            target_group_name=self.target_group_name,
+            service=self.service,
+            port=self.port,
+        )
+        return {"target_group_binding.yaml": binding}
+
+
+class SecretStore(Record):
+    """The store that secrets are taken from by name."""
+
+    name: str = "aws-secrets-manager"
+    region: str
+
+    def files(self) -> dict[str, str]:
+        return {"secret_store.yaml": render("chart/secret_store.yaml.j2", name=self.name, region=self.region)}

@@ -1,0 +1,24 @@
+"""Secrets from AWS Secrets Manager, by reference."""
+
+from inferfab.kubernetes.values import Values
+from inferfab.record import Record
+
+
+class ExternalSecretsSpec(Record):
+    """What External Secrets gets."""
+
+    service_account: str = "external-secrets"
+    """Service account that a Pod Identity association gives the right to read secrets."""
+
+    def values(self) -> Values:
+        return {
+            "installCRDs": True,
+            "crds": {"unsafeServeV1Beta1": False},
+            "serviceAccount": {"create": True, "name": self.service_account},
+            "leaderElect": True,
+            "replicaCount": 2,
+            # Nothing in the fleet writes secrets back.
+            "processPushSecret": False,
+            "processClusterPushSecret": False,
+            "serviceMonitor": {"enabled": True, "renderMode": "skipIfMissing"},
+        }

@@ -1,0 +1,90 @@
+"""GPUs as resources of nodes, their metrics, and MIG."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from inferfab.kubernetes.scheduling import GPU_NODES, Toleration
+from inferfab.kubernetes.values import Value, Values, yaml_text
+from inferfab.record import Record
+
+
+class MigDevices(Record):
+    """How some of a node's GPUs are cut."""
+
+    gpus: tuple[int, ...] | Literal["all"] = "all"
+    """Indexes of the GPUs."""
+    instances: dict[str, int] = {}
+    """Number of instances by profile (``1g.18gb``). Empty: the GPUs stay whole."""
+
+
+class MigSpec(Record):
+    """MIG on the cluster's nodes. A node says by its label ``nvidia.com/mig.config`` which layout it has."""
+
+    strategy: Literal["single", "mixed"] = "mixed"
+    """``single``: instances of one size, asked for as ``nvidia.com/gpu``; ``mixed``: each profile is a resource."""
+    layouts: dict[str, tuple[MigDevices, ...]]
+    """Layout by name."""
+
+    @model_validator(mode="after")
+    def _has_a_layout(self) -> "MigSpec":
+        if not self.layouts:
+            raise ValueError("layouts: name at least one, or leave MIG out")
+        if "all-disabled" in self.layouts:
+            raise ValueError('layouts: "all-disabled" is the layout of nodes without a label and always there')
+        return self
+
+    def config(self) -> str:
+        """The file that the MIG manager reads."""
+        whole: Value = [{"devices": "all", "mig-enabled": False}]
+        layouts: Values = {name: [_devices(one) for one in parts] for name, parts in self.layouts.items()}
+        return yaml_text({"version": "v1", "mig-configs": {"all-disabled": whole, **layouts}})
+
+
+def _devices(part: MigDevices) -> Value:
+    gpus: Value = part.gpus if isinstance(part.gpus, str) else list(part.gpus)
+    cut: Values = {"mig-devices": dict(part.instances)} if part.instances else {}
+    return {"devices": gpus, "mig-enabled": bool(part.instances), **cut}
+
+
+class GpuOperatorSpec(Record):
+    """What the GPU operator gets."""
+
+    driver_on_image: bool = True
+    """Default: the machine image brings driver and container toolkit, as EKS AL2023 NVIDIA images do."""
+    efa: bool = False
+    """The nodes have EFA interfaces: another plugin hands them out. Default: no."""
+    node_feature_discovery: bool = True
+    """False where something else, such as the network operator, brings it: a cluster has one."""
+    mig: MigSpec | None = None
+    """Default: GPUs stay whole."""
+    tolerations: tuple[Toleration, ...] = GPU_NODES
+
+    def values(self) -> Values:
+        tolerations: list[Value] = [one.values() for one in self.tolerations]
+        # Since 0.19 the device plugin mounts every RDMA device by default, beside the one that the pod was given.
+        mofed: list[Value] = [{"name": "MOFED_ENABLED", "value": "false"}] if self.efa else []
+        values: Values = {
+            "driver": {"enabled": not self.driver_on_image},
+            "toolkit": {"enabled": not self.driver_on_image},
+            "devicePlugin": {"env": mofed},
+            "daemonsets": {"tolerations": tolerations},
+            "nfd": {"enabled": self.node_feature_discovery},
+            "node-feature-discovery": {"worker": {"tolerations": tolerations}},
+            "dcgmExporter": {"serviceMonitor": {"enabled": True, "interval": "15s"}},
+            # It would turn confidential computing on, which resets the GPU, on any node that can.
+            "ccManager": {"enabled": False},
+            "mig": {"strategy": self.mig.strategy if self.mig else "none"},
+            "migManager": {"enabled": self.mig is not None},
+        }
+        if self.mig:
+            values["migManager"] = {
+                "enabled": True,
+                "config": {
+                    "create": True,
+                    "name": "inferfab-mig-layouts",
+                    "default": "all-disabled",
+                    "data": {"config.yaml": self.mig.config()},
+                },
+            }
+        return values

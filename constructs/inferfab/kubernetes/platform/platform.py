@@ -1,0 +1,161 @@
+"""Everything that a cell's cluster gets before the fleet, in the order in which one needs the other."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from inferfab.catalog.charts import chart_problems, charts
+from inferfab.kubernetes.local_chart import LocalChart, LocalChartSpec
+from inferfab.kubernetes.platform.capacity import CapacityPublisherSpec
+from inferfab.kubernetes.platform.cell_objects import CellObjectsSpec
+from inferfab.kubernetes.platform.cert_manager import CertManagerSpec
+from inferfab.kubernetes.platform.cluster_autoscaler import ClusterAutoscalerSpec
+from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
+from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
+from inferfab.kubernetes.platform.efa import EfaSpec
+from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
+from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec
+from inferfab.kubernetes.platform.keda import KedaSpec
+from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
+from inferfab.kubernetes.platform.prometheus import PrometheusSpec
+from inferfab.kubernetes.release import ChartRelease, ChartReleaseSpec
+from inferfab.kubernetes.values import Values
+from inferfab.record import Record
+from inferfab.terraform import Construct
+
+EfaPlugin = Literal["aws-efa-k8s-device-plugin", "aws-dranet"]
+
+
+class PlatformSpec(Record):
+    """What a cell's cluster gets."""
+
+    kubernetes: str
+    """Minor version of the cluster (``1.36``)."""
+    cell_objects: CellObjectsSpec
+    load_balancer_controller: LoadBalancerControllerSpec
+    cluster_autoscaler: ClusterAutoscalerSpec
+    prometheus: PrometheusSpec
+    dynamo: DynamoPlatformSpec
+    gateway: GatewayBinding
+    secret_store: SecretStore
+    capacity: CapacityPublisherSpec
+    cert_manager: CertManagerSpec = CertManagerSpec()
+    external_secrets: ExternalSecretsSpec = ExternalSecretsSpec()
+    gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
+    keda: KedaSpec | None = KedaSpec()
+    """None: not installed. Default: installed."""
+    efa_plugin: EfaPlugin | None = None
+    """What hands EFA interfaces to pods; the two exclude each other. Default: no EFA in this cluster."""
+    efa: EfaSpec = EfaSpec()
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "PlatformSpec":
+        problems = chart_problems(self.chart_values(), self.kubernetes)
+        if self.gpu_operator.efa != (self.efa_plugin is not None):
+            problems.append(
+                "gpu_operator.efa and efa_plugin must agree: both plugins would hand out the same RDMA devices"
+            )
+        if self.cluster_autoscaler.kubernetes != self.kubernetes:
+            problems.append("cluster_autoscaler.kubernetes is not the cluster's version")
+        if self.gateway.namespace not in self.cell_objects.namespaces:
+            problems.append(f'cell_objects.namespaces lacks the gateway\'s "{self.gateway.namespace}"')
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def chart_values(self) -> dict[str, Values]:
+        """Values by chart of the catalog."""
+        values = {
+            "cert-manager": self.cert_manager.values(),
+            "external-secrets": self.external_secrets.values(),
+            "kube-prometheus-stack": self.prometheus.values(),
+            "aws-load-balancer-controller": self.load_balancer_controller.values(),
+            "cluster-autoscaler": self.cluster_autoscaler.values(),
+            "gpu-operator": self.gpu_operator.values(),
+            "dynamo-platform": self.dynamo.values(),
+        }
+        if self.keda:
+            values["keda"] = self.keda.values()
+        if self.efa_plugin:
+            values[self.efa_plugin] = self.efa.values()
+        return values
+
+
+class Platform(Construct):
+    """All releases of a cell's cluster.
+
+    Order: our namespaces and storage class; cert-manager; Prometheus with the monitoring CRDs that every later chart
+    looks for; controllers, GPU and EFA; Dynamo; and last our objects of the kinds that those brought.
+
+    Example::
+
+        from inferfab.kubernetes import cluster_provider
+        from inferfab.kubernetes.platform import (
+            CapacityPublisherSpec, CellObjectsSpec, ClusterAutoscalerSpec, DynamoPlatformSpec, GatewayBinding,
+            LoadBalancerControllerSpec, Platform, PlatformSpec, PrometheusSpec, SecretStore, ServingTier,
+            prometheus_url,
+        )
+
+        name, region = "prod-use1-a", "us-east-1"
+        cluster = cluster_provider(stack, name, region)
+        spec = PlatformSpec(
+            kubernetes="1.36",
+            cell_objects=CellObjectsSpec(
+                tiers=(ServingTier(name="priority", priority=300_000),), namespaces=("gateway",)
+            ),
+            load_balancer_controller=LoadBalancerControllerSpec(
+                cluster_name=name, region=region, vpc_id=cluster.vpc_id
+            ),
+            cluster_autoscaler=ClusterAutoscalerSpec(cluster_name=name, region=region, kubernetes="1.36"),
+            prometheus=PrometheusSpec(storage_class="gp3-encrypted"),
+            dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
+            gateway=GatewayBinding(namespace="gateway", service="gateway", target_group_name="prod-use1-a-gateway"),
+            secret_store=SecretStore(region=region),
+            capacity=CapacityPublisherSpec(
+                cell="use1-a",
+                region=region,
+                namespace_by_tier={"priority": "serving-priority"},
+                prometheus_url=prometheus_url(),
+                log_group="/inferfab/prod-use1-a/capacity",
+            ),
+        )
+        Platform(stack, "platform", spec)
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, spec: PlatformSpec) -> None:
+        super().__init__(scope, construct_id)
+        self._values = spec.chart_values()
+        objects = self._own("cell-objects", spec.cell_objects.chart())
+        cert_manager = self._install("cert-manager", objects)
+        prometheus = self._install("kube-prometheus-stack", objects, cert_manager)
+        secrets = self._install("external-secrets", prometheus)
+        balancer = self._install("aws-load-balancer-controller", prometheus)
+        self._install("cluster-autoscaler", prometheus)
+        gpus = self._install("gpu-operator", prometheus)
+        nodes = [gpus, self._install(spec.efa_plugin, gpus)] if spec.efa_plugin else [gpus]
+        if spec.keda:
+            self._install("keda", prometheus)
+        self._install("dynamo-platform", cert_manager, prometheus, *nodes)
+        joined = LocalChartSpec(
+            name="cell-edge",
+            description="Gateway binding, secret store, published capacity",
+            files={**spec.gateway.files(), **spec.secret_store.files(), **spec.capacity.files()},
+        )
+        self._own("cell-edge", joined, prometheus, secrets, balancer)
+
+    def _install(self, name: str, *after: ChartRelease) -> ChartRelease:
+        # Its CRDs come by a hook, so on an upgrade the cluster does not know them when Helm checks the objects.
+        hooked = name == "gpu-operator"
+        release = ChartReleaseSpec.of(charts()[name], self._values[name], disable_openapi_validation=hooked)
+        return ChartRelease(self, name, release, after=after)
+
+    def _own(self, name: str, spec: LocalChartSpec, *after: ChartRelease) -> ChartRelease:
+        chart = LocalChart(self, f"{name}-chart", spec)
+        release = ChartReleaseSpec(
+            name=name,
+            chart=chart.path,
+            version=chart.version,
+            # What the release brings stands in namespaces of its own; only Helm's record of it is here.
+            namespace="inferfab",
+        )
+        return ChartRelease(self, name, release, after=after)

@@ -1,0 +1,79 @@
+"""What a cell's cluster gets before the fleet: controllers, operators, metrics. Needs the foundation to be there."""
+
+from inferfab.aws.projection import names_of
+from inferfab.kubernetes import cluster_provider
+from inferfab.kubernetes.platform import (
+    CapacityPublisherSpec,
+    CellObjectsSpec,
+    ClusterAutoscalerSpec,
+    DynamoPlatformSpec,
+    EfaSpec,
+    GatewayBinding,
+    GpuOperatorSpec,
+    LoadBalancerControllerSpec,
+    Platform,
+    PlatformSpec,
+    PrometheusSpec,
+    SecretStore,
+    ServingTier,
+    prometheus_url,
+)
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.terraform import App
+
+from .base import AwsStack
+
+_MOST_IMPORTANT = 900_000
+_STEP = 10_000
+
+
+class PlatformStack(AwsStack):
+    """The platform of a cell."""
+
+    def __init__(self, app: App, fleet: FleetPlan, cell: CellPlan) -> None:
+        super().__init__(app, f"{fleet.ownership.name}-{cell.name}-platform", fleet, cell.region)
+        cluster = cluster_provider(self, cell.cluster, cell.region)
+        names, gateway = names_of(cell), cell.gateway
+        served = {pool.tier for pool in cell.pools}
+        tiers = [tier for tier in fleet.tiers if tier.name in served]
+        efa = {"device-plugin": "aws-efa-k8s-device-plugin", "dranet": "aws-dranet", None: None}[cell.fabric.plugin]
+        Platform(
+            self,
+            "platform",
+            PlatformSpec.model_validate(
+                {
+                    "kubernetes": cell.kubernetes,
+                    "cell_objects": CellObjectsSpec(
+                        tiers=tuple(
+                            ServingTier(name=tier.name, priority=_MOST_IMPORTANT - _STEP * tier.rank) for tier in tiers
+                        ),
+                        namespaces=(gateway.namespace,),
+                        kms_key_arn=f"arn:aws:kms:{cell.region}:{self.account_id}:{names.cluster_key}",
+                    ),
+                    "load_balancer_controller": LoadBalancerControllerSpec(
+                        cluster_name=cell.cluster, region=cell.region, vpc_id=cluster.vpc_id
+                    ),
+                    "cluster_autoscaler": ClusterAutoscalerSpec(
+                        cluster_name=cell.cluster, region=cell.region, kubernetes=cell.kubernetes
+                    ),
+                    "prometheus": PrometheusSpec(storage_class="gp3-encrypted"),
+                    "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
+                    "gateway": GatewayBinding(
+                        namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group
+                    ),
+                    "secret_store": SecretStore(region=cell.region),
+                    "capacity": CapacityPublisherSpec(
+                        cell=cell.name,
+                        region=cell.region,
+                        namespace_by_tier={pool.tier: pool.namespace for pool in cell.pools},
+                        prometheus_url=prometheus_url(),
+                        log_group=names.capacity_log_group,
+                        metric_namespace=fleet.ownership.aws.capacity_namespace,
+                        metric_name=fleet.ownership.aws.capacity_metric,
+                    ),
+                    "gpu_operator": GpuOperatorSpec(efa=efa is not None),
+                    "efa_plugin": efa,
+                    "efa": EfaSpec(),
+                }
+            ),
+        )

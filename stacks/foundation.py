@@ -1,0 +1,322 @@
+"""One cell's network, cluster, node groups and load balancer: plannable before anything exists."""
+
+from inferfab.aws.access import AccessEntry, ClusterAccess, ClusterAccessSpec
+from inferfab.aws.cluster import EksCluster, EksClusterSpec
+from inferfab.aws.cluster_ids import ClusterIds
+from inferfab.aws.cluster_key import ClusterKey, ClusterKeySpec
+from inferfab.aws.controllers import CellControllers, CellControllersSpec, Controller
+from inferfab.aws.core_addons import CoreAddons, CoreAddonsSpec
+from inferfab.aws.existing_cluster import ExistingCluster, ExistingClusterSpec
+from inferfab.aws.existing_network import ExistingNetwork
+from inferfab.aws.gpu_node_group import GpuNodeGroup
+from inferfab.aws.health_check import HealthCheck
+from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpec
+from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
+from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
+from inferfab.aws.load_balancer_security_group import LoadBalancerSecurityGroup, LoadBalancerSecurityGroupSpec
+from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
+from inferfab.aws.network import CellNetwork
+from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
+from inferfab.aws.network_ids import NetworkIds
+from inferfab.aws.projection import existing_network_spec, gpu_node_group_spec, names_of, network_spec
+from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
+from inferfab.aws.values import Ports
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.terraform import App, ITerraformDependable
+from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
+
+from .base import AwsStack
+
+SYSTEM_POOL = {"inferfab/pool": "system"}
+
+
+class FoundationStack(AwsStack):
+    """What a cell stands on."""
+
+    def __init__(self, app: App, fleet: FleetPlan, cell: CellPlan) -> None:
+        super().__init__(app, f"{fleet.ownership.name}-{cell.name}-foundation", fleet, cell.region)
+        self._fleet, self._cell, self._names = fleet, cell, names_of(cell)
+        self._key = self._cluster_key()
+        network = self._network()
+        cluster, ready = self._cluster(network)
+        balancer = self._load_balancer(network, cluster)
+        nodes = NodeRole(
+            self, "node-role", NodeRoleSpec(name=self._names.node_role, permissions_boundary_arn=self.boundary_arn)
+        )
+        if not cell.cluster_exists:
+            addons = NetworkAddons(
+                self,
+                "network-addons",
+                NetworkAddonsSpec(
+                    account_id=self.account_id,
+                    region=self.region,
+                    cluster_name=cluster.name,
+                    cni_role_name=self._names.cni_role,
+                    permissions_boundary_arn=self.boundary_arn,
+                ),
+            )
+            ready = (*ready, *addons.ready)
+        after = (*ready, *nodes.ready)
+        self._system_nodes(network, cluster, nodes.arn, after)
+        self._gpu_nodes(network, cluster, nodes.arn, after)
+        self._controllers(cluster, balancer)
+        self._model_store()
+
+    def _cluster_key(self) -> ClusterKey:
+        cell, names = self._cell, self._names
+        spot = any(group.capacity.kind == "spot" for group in cell.node_groups)
+        logs = (f"/aws/eks/{cell.cluster}/cluster", names.flow_log_group, names.capacity_log_group)
+        return ClusterKey(
+            self,
+            "key",
+            ClusterKeySpec(
+                account_id=self.account_id,
+                region=self.region,
+                alias=names.cluster_key,
+                log_group_names=logs,
+                launched_by=("autoscaling", "spot") if spot else ("autoscaling",),
+                protected=self._fleet.ownership.protected,
+            ),
+        )
+
+    def _network(self) -> NetworkIds:
+        if self._cell.network.existing is not None:
+            return ExistingNetwork(self, "network", existing_network_spec(self._cell))
+        return CellNetwork(self, "network", network_spec(self._cell, self.boundary_arn, self._key.arn))
+
+    def _cluster(self, network: NetworkIds) -> tuple[ClusterIds, tuple[ITerraformDependable, ...]]:
+        cell, own = self._cell, self._fleet.ownership
+        if cell.cluster_exists:
+            return ExistingCluster(self, "cluster", ExistingClusterSpec(name=cell.cluster)), ()
+        role = ClusterRole(
+            self,
+            "cluster-role",
+            ClusterRoleSpec(
+                account_id=self.account_id,
+                region=self.region,
+                name=self._names.cluster_role,
+                cluster_name=cell.cluster,
+                permissions_boundary_arn=self.boundary_arn,
+            ),
+        )
+        cluster = EksCluster(
+            self,
+            "cluster",
+            EksClusterSpec(
+                name=cell.cluster,
+                kubernetes_version=cell.kubernetes,
+                role_arn=role.arn,
+                kms_key_arn=self._key.arn,
+                subnet_ids=network.control_plane_subnet_ids,
+                public_access_cidrs=own.access.allowed_cidrs if own.access.kind == "public" else (),
+                private_access_cidrs=own.access.runner_cidrs if own.access.kind == "private" else (),
+                protected=own.protected,
+            ),
+            after=tuple(role.ready),
+        )
+        account = own.accounts.aws
+        assert account is not None
+        admins = dict.fromkeys((account.deploy_role, *account.admin_roles))
+        access = ClusterAccess(
+            self,
+            "access",
+            ClusterAccessSpec(
+                cluster_name=cluster.name,
+                entries=tuple(
+                    AccessEntry(
+                        name="".join(c if c.isalnum() else "-" for c in name.lower()),
+                        principal_arn=f"arn:aws:iam::{self.account_id}:role/{name}",
+                        may="cluster-admin",
+                    )
+                    for name in admins
+                ),
+            ),
+        )
+        return cluster, tuple(access.ready)
+
+    def _system_nodes(
+        self, network: NetworkIds, cluster: ClusterIds, node_role_arn: str, after: tuple[ITerraformDependable, ...]
+    ) -> None:
+        cell = self._cell
+        group = SystemNodeGroup(
+            self,
+            "system",
+            SystemNodeGroupSpec(
+                name=self._names.system_node_group,
+                cluster_name=cluster.name,
+                node_role_arn=node_role_arn,
+                template_name=f"{self._names.prefix}-system",
+                instance_type=cell.system_instance,
+                subnet_ids=network.system_subnet_ids,
+                min_nodes=cell.system_nodes,
+                desired_nodes=cell.system_nodes,
+                max_nodes=cell.system_nodes * 2,
+                kms_key_arn=self._key.arn,
+                release_version=cell.ami_release,
+                labels=SYSTEM_POOL,
+                tags=self._node_tags(),
+            ),
+            after=after,
+        )
+        if not cell.cluster_exists:
+            CoreAddons(
+                self,
+                "core-addons",
+                CoreAddonsSpec(
+                    account_id=self.account_id,
+                    region=self.region,
+                    cluster_name=cluster.name,
+                    ebs_csi_role_name=self._names.ebs_csi_role,
+                    kms_key_arn=self._key.arn,
+                    node_selector=SYSTEM_POOL,
+                    permissions_boundary_arn=self.boundary_arn,
+                ),
+                after=group.ready,
+            )
+
+    def _gpu_nodes(
+        self, network: NetworkIds, cluster: ClusterIds, node_role_arn: str, after: tuple[ITerraformDependable, ...]
+    ) -> None:
+        apart = self._fleet.ownership.kept_apart
+        within = self._cell.network.egress == "none"
+        fabric = InferenceSecurityGroup(
+            self,
+            "inference",
+            InferenceSecurityGroupSpec(
+                name=self._names.prefix,
+                vpc_id=network.vpc_id,
+                cluster_security_group_id=cluster.security_group_id,
+                # Without a way out, registries and AWS answer through the endpoints only.
+                **({"https_to": (self._cell.network.cidr,)} if within else {}),
+                https_to_prefix_lists=(network.s3_prefix_list_id,) if within and network.s3_prefix_list_id else (),
+                storage=apart.storage,
+                storage_ports=tuple(Ports(first=port) for port in apart.storage_ports),
+                training=apart.training,
+            ),
+        )
+        for group in self._cell.node_groups:
+            GpuNodeGroup(
+                self,
+                group.name,
+                gpu_node_group_spec(
+                    self._cell,
+                    group,
+                    node_role_arn=node_role_arn,
+                    kms_key_arn=self._key.arn,
+                    subnet_id=network.inference_subnet_id,
+                    security_group_ids=(fabric.security_group_id,),
+                    tags={**self._node_tags(), "inferfab-pool": group.pool, "inferfab-role": group.role},
+                ),
+                after=after,
+            )
+
+    def _load_balancer(self, network: NetworkIds, cluster: ClusterIds) -> CellLoadBalancer:
+        cell, gateway = self._cell, self._cell.gateway
+        public = gateway.public and bool(network.public_subnet_ids)
+        group = LoadBalancerSecurityGroup(
+            self,
+            "load-balancer-group",
+            LoadBalancerSecurityGroupSpec(
+                name=self._names.prefix,
+                vpc_id=network.vpc_id,
+                targets={"cluster": cluster.security_group_id},
+                target_port=gateway.port,
+                health_check_port=gateway.health_port,
+                public=public,
+                clients=() if public else (cell.network.cidr,),
+            ),
+        )
+        subnets = network.public_subnet_ids if public else network.system_subnet_ids
+        return CellLoadBalancer(
+            self,
+            "load-balancer",
+            CellLoadBalancerSpec(
+                name=self._names.load_balancer,
+                target_group_name=self._names.target_group,
+                vpc_id=network.vpc_id,
+                subnet_ids=subnets[:1],
+                security_group_id=group.security_group_id,
+                target_port=gateway.port,
+                health_check=HealthCheck(port=gateway.health_port, path=gateway.health_path),
+                internal=not public,
+                deletion_protection=self._fleet.ownership.protected,
+            ),
+        )
+
+    def _controllers(self, cluster: ClusterIds, balancer: CellLoadBalancer) -> None:
+        names = self._names
+        CloudwatchLogGroup(
+            self,
+            "capacity-log",
+            name=names.capacity_log_group,
+            retention_in_days=365,
+            kms_key_id=self._key.arn,
+            tags={"Name": names.capacity_log_group},
+        )
+        secrets = [m.token_secret for m in self._fleet.models if m.token_secret]
+        CellControllers(
+            self,
+            "controllers",
+            CellControllersSpec(
+                account_id=self.account_id,
+                region=self.region,
+                cluster_name=cluster.name,
+                autoscaler=Controller(
+                    role_name=names.autoscaler_role, namespace="kube-system", service_account="cluster-autoscaler"
+                ),
+                load_balancer_controller=Controller(
+                    role_name=names.load_balancer_controller_role,
+                    namespace="kube-system",
+                    service_account="aws-load-balancer-controller",
+                ),
+                target_group_name=balancer.target_group_name,
+                capacity_publisher=Controller(
+                    role_name=names.capacity_publisher_role,
+                    namespace="monitoring",
+                    service_account="capacity-publisher",
+                ),
+                capacity_log_group=names.capacity_log_group,
+                external_secrets=Controller(
+                    role_name=names.external_secrets_role,
+                    namespace="external-secrets",
+                    service_account="external-secrets",
+                ),
+                secret_arns=tuple(
+                    f"arn:aws:secretsmanager:{self.region}:{self.account_id}:secret:{name}-??????"
+                    for name in dict.fromkeys(secrets)
+                ),
+                permissions_boundary_arn=self.boundary_arn,
+            ),
+        )
+
+    def _model_store(self) -> None:
+        """One a region: the first cell of a region owns it, its neighbours read it."""
+        fleet, cell = self._fleet, self._cell
+        here = [c for c in fleet.cells if c.cloud == cell.cloud and c.region == cell.region]
+        served = {model for c in here for pool in c.pools for model in pool.models}
+        ModelStore(
+            self,
+            "models",
+            ModelStoreSpec(
+                account_id=self.account_id,
+                region=self.region,
+                bucket=self._names.model_bucket,
+                key_alias=self._names.models_key,
+                models=tuple(
+                    PinnedModel(name=m.name, revision=m.revision, source=m.source)
+                    for m in fleet.models
+                    if m.name in served
+                ),
+                create=here[0].name == cell.name,
+                prevent_destroy=fleet.ownership.protected,
+            ),
+        )
+
+    def _node_tags(self) -> dict[str, str]:
+        own = self._fleet.ownership
+        return {
+            **own.tags,
+            "inferfab-environment": own.name,
+            "inferfab-owner": own.owner,
+            "inferfab-cell": self._cell.name,
+        }

@@ -1,0 +1,88 @@
+"""What an environment has once: names in DNS with their health, alerts, budget. Applied last: it looks cells up."""
+
+from inferfab.aws.alerts import AlertsTopic, AlertsTopicSpec
+from inferfab.aws.budget import FleetBudget, FleetBudgetSpec
+from inferfab.aws.hosted_names import HostedNames
+from inferfab.aws.hosted_names_spec import CellShare, HostedCell, HostedNamesSpec, HostedTier
+from inferfab.aws.projection import names_of
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.terraform import App
+from inferfab.terraform.aws.elbv2 import DataLb
+
+from .base import AwsStack
+
+
+class GlobalStack(AwsStack):
+    """Names, alerts and budget of an environment."""
+
+    def __init__(self, app: App, fleet: FleetPlan) -> None:
+        cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
+        super().__init__(app, f"{fleet.ownership.name}-global", fleet, cells[0].region)
+        own = fleet.ownership
+        topic = AlertsTopic(
+            self,
+            "alerts",
+            AlertsTopicSpec(
+                account_id=self.account_id,
+                region=self.region,
+                name=own.aws.alerts_topic,
+                key_alias=own.aws.alerts_key,
+            ),
+        )
+        if fleet.cost.budget is not None:
+            FleetBudget(
+                self,
+                "budget",
+                FleetBudgetSpec(
+                    name=own.aws.budget,
+                    usd_per_month=fleet.cost.budget.usd_per_month,
+                    tag_value=own.name,
+                    topic_arn=topic.arn,
+                ),
+            )
+        if fleet.routing.domain is not None and fleet.routing.zone is not None:
+            self._names(fleet, cells, topic.arn)
+
+    def _names(self, fleet: FleetPlan, cells: list[CellPlan], topic_arn: str) -> None:
+        routing = fleet.routing
+        assert routing.zone is not None
+        there = {cell.name for cell in cells}
+        HostedNames(
+            self,
+            "names",
+            HostedNamesSpec(
+                prefix=fleet.ownership.name,
+                zone=routing.zone,
+                policy=routing.policy,
+                cells=tuple(self._cell(cell, str(routing.domain), topic_arn) for cell in cells),
+                tiers=tuple(
+                    HostedTier(
+                        name=route.tier,
+                        hostname=str(route.hostname),
+                        spill=route.spill,
+                        cells=tuple(
+                            # Weights are whole numbers; they count among the cells of one region.
+                            CellShare(cell=record.cell, weight=max(1, round(100 * record.share)))
+                            for record in route.cells
+                            if record.cell in there
+                        ),
+                    )
+                    for route in routing.routes
+                    if any(record.cell in there for record in route.cells)
+                ),
+            ),
+        )
+
+    def _cell(self, cell: CellPlan, domain: str, topic_arn: str) -> HostedCell:
+        names = names_of(cell)
+        balancer = DataLb(self, f"{cell.name}-load-balancer", name=names.load_balancer, region=cell.region)
+        return HostedCell(
+            name=cell.name,
+            region=cell.region,
+            hostname=f"{names.hostname_label}.{domain}",
+            load_balancer_dns_name=balancer.dns_name,
+            load_balancer_zone_id=balancer.zone_id,
+            public=cell.gateway.public,
+            # An alarm reaches only a topic of its own region.
+            alerts_topic_arn=topic_arn if cell.region == self.region else None,
+        )

@@ -1,0 +1,101 @@
+"""Short ways to a platform's spec, to a stack's Terraform JSON, and to the tools that check charts and rules."""
+
+import json
+import os
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inferfab.kubernetes.platform import (
+    CapacityPublisherSpec,
+    CellObjectsSpec,
+    ClusterAutoscalerSpec,
+    DynamoPlatformSpec,
+    GatewayBinding,
+    GpuOperatorSpec,
+    LoadBalancerControllerSpec,
+    PlatformSpec,
+    PrometheusSpec,
+    SecretStore,
+    ServingTier,
+    prometheus_url,
+)
+from inferfab.terraform import TerraformStack, Testing, new_app, stack_backend_local
+from inferfab.terraform.aws.provider import AwsProvider
+
+CHARTS = Path(__file__).parents[3] / "shared" / "data" / "charts"
+METRICS = CHARTS.parent / "metrics"
+
+
+def platform_spec(**change: Any) -> PlatformSpec:
+    """A cell with two tiers and the EFA device plugin."""
+    name, region = "prod-use1-a", "us-east-1"
+    fields: dict[str, Any] = {
+        "kubernetes": "1.36",
+        "cell_objects": CellObjectsSpec(
+            tiers=(
+                ServingTier(name="priority", priority=300_000),
+                ServingTier(name="batch", priority=100_000, preempts=False),
+            ),
+            namespaces=("gateway",),
+        ),
+        "load_balancer_controller": LoadBalancerControllerSpec(cluster_name=name, region=region, vpc_id="vpc-1"),
+        "cluster_autoscaler": ClusterAutoscalerSpec(cluster_name=name, region=region, kubernetes="1.36"),
+        "prometheus": PrometheusSpec(storage_class="gp3-encrypted"),
+        "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
+        "gateway": GatewayBinding(namespace="gateway", service="gateway", target_group_name=f"{name}-gateway"),
+        "secret_store": SecretStore(region=region),
+        "capacity": CapacityPublisherSpec(
+            cell="use1-a",
+            region=region,
+            namespace_by_tier={"priority": "serving-priority", "batch": "serving-batch"},
+            prometheus_url=prometheus_url(),
+            log_group=f"/inferfab/{name}/capacity",
+        ),
+        "gpu_operator": GpuOperatorSpec(efa=True),
+        "efa_plugin": "aws-efa-k8s-device-plugin",
+    }
+    return PlatformSpec(**{**fields, **change})
+
+
+def stack_json(build: Callable[[TerraformStack], object]) -> dict[str, Any]:
+    """The Terraform of a stack, without writing it."""
+    stack = TerraformStack(Testing.app(), "cell")
+    build(stack)
+    result: dict[str, Any] = json.loads(Testing.synth(stack))
+    return result
+
+
+def written_stack(build: Callable[[TerraformStack], object], folder: Path) -> Path:
+    """The folder of a stack that was written, with its assets."""
+    app = new_app(str(folder))
+    stack = TerraformStack(app, "cell")
+    stack_backend_local(stack, "cell.tfstate")
+    AwsProvider(stack, "aws", region="us-east-1")
+    build(stack)
+    app.synth()
+    return folder / "stacks" / "cell"
+
+
+def run_example(documented: type) -> dict[str, Any]:
+    """Run the example in a class's docstring and write the stack that it builds."""
+    assert documented.__doc__ is not None
+    code = textwrap.dedent(documented.__doc__.split("Example::")[1])
+    with tempfile.TemporaryDirectory() as folder:
+        stack = written_stack(lambda stack: exec(code, {"stack": stack}), Path(folder))
+        result: dict[str, Any] = json.loads((stack / "cdk.tf.json").read_text())
+    return result
+
+
+def tool(name: str) -> str:
+    """A program that checks what we write: named by a variable (HELM, PROMTOOL) or on the PATH; else the test skips."""
+    variable = name.upper()
+    found = shutil.which(os.environ.get(variable, name))
+    if found is None:
+        pytest.skip(f"{name} is not on this machine: put it on the PATH or name it in {variable}")
+    return found
