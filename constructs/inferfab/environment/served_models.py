@@ -12,19 +12,6 @@ SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3",
 Gib = Annotated[float, Field(ge=0.001, le=65_536)]
 
 
-MOST = 10**15
-"""Above every number of a model's shape; keeps arithmetic finite."""
-
-
-def _largest(value: object) -> float:
-    """The largest number within ``value``."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return max((_largest(part) for part in value), default=0)
-    return value if isinstance(value, (int, float)) else 0
-
-
 class Draft(Input):
     """The weights that propose tokens."""
 
@@ -108,8 +95,4 @@ class ServedModel(Input):
             raise ValueError("a model with its own `shape` needs a `source`")
         if self.shape is not None and self.quantization is None:
             raise ValueError("a model with its own `shape` needs a `quantization`")
-        if self.shape is not None and not self.shape.attention:
-            raise ValueError("`shape.attention` lists no layers, so nothing is known of the KV cache")
-        if self.shape is not None and not _largest(self.shape.model_dump()) <= MOST:
-            raise ValueError(f"`shape` has a number above {MOST:,}, more than any model's")
         return self
