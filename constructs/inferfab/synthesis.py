@@ -84,7 +84,8 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
     except OSError as error:
         raise SynthesisError(f"cannot write beside {out}: {error.strerror or error}") from error
     try:
-        app = new_app(str(fresh))
+        # Absolute: the engine's Node process may have been started in another folder.
+        app = new_app(str(fresh.resolve()))
         names = build(app)
         app.synth()
         files = tuple(_stack_file(fresh, name) for name in names)
