@@ -104,14 +104,14 @@ def _put_in_place(fresh: Path, out: Path) -> None:
         fresh.replace(out)
         return
     lost = sorted(
-        state.parent.name
+        str(state)
         for state in (out / "stacks").glob("*/*.tfstate")
         if state.stat().st_size and not (fresh / "stacks" / state.parent.name).is_dir()
     )
     if lost:
         raise SynthesisError(
-            f"{out} holds the state of {', '.join(lost)}, which this command does not write; move that state into "
-            "its bucket first, or name another folder"
+            f"{', '.join(lost)}: Terraform's state of a stack that this command does not write; move it into its "
+            "bucket (then delete the file), or name another folder"
         )
     aside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.earlier."))
     out.replace(aside)

@@ -94,7 +94,7 @@ def test_its_state_moves_into_the_bucket(run: Run) -> None:
     """The same resources, with the backend of every other stack."""
     run("bootstrap", "prod")
     before = written(PROD)
-    run("bootstrap", "prod", "--in-bucket")
+    said = run("bootstrap", "prod", "--in-bucket")[1]
     after = written(PROD)
     assert after["resource"] == before["resource"]
     assert after["terraform"]["backend"] == {
@@ -107,6 +107,12 @@ def test_its_state_moves_into_the_bucket(run: Run) -> None:
             "use_lockfile": True,
         }
     }
+    assert [line.strip() for line in said.splitlines() if line.startswith(" ")] == [
+        f"terraform -chdir={PROD} init -migrate-state",
+        f"terraform -chdir={PROD} init",
+        f"terraform -chdir={PROD} plan",
+        f"rm -f {PROD}/prod-bootstrap.tfstate",
+    ]
 
 
 @pytest.mark.parametrize(("name", "protected"), [("prod", True), ("dev", False)])
@@ -243,11 +249,11 @@ def test_a_state_whose_stack_is_gone_is_not_deleted(work: Path) -> None:
     write_app(_one("first"), work / "out")
     state = work / "out/stacks/first/first.tfstate"
     state.write_text("{}", encoding="utf-8")
-    with pytest.raises(SynthesisError, match="holds the state of first"):
+    with pytest.raises(SynthesisError, match=r"stacks/first/first\.tfstate: Terraform's state of a stack"):
         write_app(_one("second"), work / "out")
     assert state.read_text(encoding="utf-8") == "{}"
     assert sorted(path.name for path in work.iterdir()) == ["environments", "out"]
-    state.write_text("", encoding="utf-8")  # as it is when the state has moved
+    state.unlink()
     write_app(_one("second"), work / "out")
     assert [path.name for path in (work / "out/stacks").iterdir()] == ["second"]
 

@@ -31,8 +31,9 @@ def bootstrap_text(
             f"   {terraform} init -migrate-state",
             "Anywhere else, and ever after:",
             f"   {terraform} init",
-            "Either way this finds nothing to change:",
+            "Either way this finds nothing to change. Then the file that the state began in is a leftover:",
             f"   {terraform} plan",
+            f"   rm -f {shlex.quote(str(folder / f'{stack}.tfstate'))}",
         ]
     else:
         lines = [
