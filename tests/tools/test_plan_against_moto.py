@@ -1,7 +1,7 @@
 """Planning with real providers against moto: what can be proved of it without a provider on the machine.
 
-Sources: Terraform docs, CLI configuration (provider_installation, filesystem_mirror), override files; AWS provider docs,
-custom service endpoints; layout of `terraform providers mirror`.
+Sources: Terraform docs, CLI configuration (provider_installation, filesystem_mirror), override files; AWS provider
+docs, custom service endpoints; layout of `terraform providers mirror`.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""The steps that `inferfab bootstrap` prints, done: a state moves from beside its stack into a bucket, and is locked there.
+"""The steps that `inferfab bootstrap` prints, done: a state moves from its stack's folder into a bucket, and is locked.
 
 Real Terraform and its real S3 backend; the bucket is moto's, on loopback. The stack holds `terraform_data` in place of
 the bucket itself, which would need the AWS provider.
@@ -154,7 +154,7 @@ def test_two_runs_at_once_are_kept_apart(
         "import sys, boto3\n"
         "session = boto3.Session(aws_access_key_id='moto', aws_secret_access_key='moto', region_name='us-east-1')\n"
         "session.client('s3', endpoint_url=sys.argv[1]).put_object("
-        f"Bucket='{BUCKET}', Key='{KEY}.tflock', Body=b'{{\"ID\": \"held\", \"Who\": \"somebody\"}}')\n"
+        f'Bucket=\'{BUCKET}\', Key=\'{KEY}.tflock\', Body=b\'{{"ID": "held", "Who": "somebody"}}\')\n'
     )
     subprocess.run([python, "-c", lock, endpoint], check=True)
     with pytest.raises(AssertionError, match="Error acquiring the state lock"):
