@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from inferfab.environment.base import Count, Input, Items, Name, PositiveCount, Share
+from inferfab.environment.base import Count, Input, Items, MemoryShare, Name, PositiveCount, Share
 from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
 
@@ -49,11 +49,11 @@ class Workers(Input):
     """Attention replicas inside one worker (for mixture-of-experts models). Default: 1."""
     expert_parallel: bool = False
     """Spread whole experts over the GPUs instead of splitting each. Default: off."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    gpu_memory_utilization: MemoryShare = 0.92
     """Share of GPU memory that vLLM may take. Default: 0.92, vLLM's own."""
     max_sequences: PositiveCount | None = None
-    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds,
-    at most 256.
+    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds and
+    with which the tier's ITL promise is kept, at most 256.
     """
     max_batched_tokens: PositiveCount | None = None
     """Most tokens in one forward pass. Default: 8,192 where prompts are read, 2,048 in decode workers."""
@@ -129,8 +129,16 @@ class SharedPool(_Pool):
     """Nodes of the pool."""
     max_sequences: PositiveCount = 8
     """Sequences at full context that each instance must hold. Default: 8."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    gpu_memory_utilization: MemoryShare = 0.92
     """Share of a GPU's (or slice's) memory that vLLM may take. Default: 0.92."""
+
+    @model_validator(mode="after")
+    def _models_once(self) -> "SharedPool":
+        names = [each.model for each in self.models]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"model `{twice}` stands in `models` more than once; give one entry more `instances`")
+        return self
 
 
 Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discriminator="topology")]

@@ -9,7 +9,20 @@ from inferfab.environment.base import Input, Tokens
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
-Gib = Annotated[float, Field(gt=0, le=65_536)]
+Gib = Annotated[float, Field(ge=0.001, le=65_536)]
+
+
+MOST = 10**15
+"""Above every number of a model's shape; keeps arithmetic finite."""
+
+
+def _largest(value: object) -> float:
+    """The largest number within ``value``."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return max((_largest(part) for part in value), default=0)
+    return value if isinstance(value, (int, float)) else 0
 
 
 class Draft(Input):
@@ -84,7 +97,7 @@ class ServedModel(Input):
     """The weights need an accepted licence and a token. Default: as the catalog's checkpoint says."""
     token_secret: str | None = None
     """Name of the secret that holds the download token (a reference, never the token). Needed when gated."""
-    cold_load_gib_per_second: Annotated[float, Field(gt=0, le=100)] = 2.0
+    cold_load_gib_per_second: Annotated[float, Field(ge=0.001, le=100)] = 2.0
     """Rate at which weights arrive in a pod from the cache volume, for cold-load times. Default: 2 GiB/s."""
 
     @model_validator(mode="after")
@@ -95,4 +108,8 @@ class ServedModel(Input):
             raise ValueError("a model with its own `shape` needs a `source`")
         if self.shape is not None and self.quantization is None:
             raise ValueError("a model with its own `shape` needs a `quantization`")
+        if self.shape is not None and not self.shape.attention:
+            raise ValueError("`shape.attention` lists no layers, so nothing is known of the KV cache")
+        if self.shape is not None and not _largest(self.shape.model_dump()) <= MOST:
+            raise ValueError(f"`shape` has a number above {MOST:,}, more than any model's")
         return self
