@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help synth plan check test lint types bench clean
+.PHONY: help synth plan check test lint types bench moto clean
 
 help:
 	@echo "make synth ENV=prod  set up, then write Terraform JSON for environments/prod.yaml into cdktf.out (default: dev)"
@@ -51,5 +51,16 @@ test: lint types
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.fleet
 
+# Its own environment: moto brings sixty packages that nothing else needs. For tools/plan_against_moto.py.
+moto: .venv-moto/installed
+
+.venv-moto/installed: constraints-moto.txt
+	$(PYTHON) -m venv .venv-moto
+	.venv-moto/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-moto.txt 'moto[server]'
+	@touch $@
+
+# The state of a bootstrap stack is beside it until it has moved into the bucket.
 clean:
-	rm -rf $(VENV) cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@! find cdktf.out -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
+		{ echo "that is Terraform state: see docs/deploy.md, then delete it by hand" >&2; exit 1; }
+	rm -rf $(VENV) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,7 +16,7 @@ from inferfab.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CONSTRUCTS = str(Path(inferfab.__file__).resolve().parents[1])
-COMMANDS = ("init", "check", "plan", "diff", "explain", "schema", "catalog")
+COMMANDS = ("init", "check", "plan", "diff", "bootstrap", "synth", "explain", "schema", "catalog")
 BROKEN = "name: Dev\nowner: x\n"
 ENV = {
     **{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")},

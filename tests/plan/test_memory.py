@@ -233,3 +233,17 @@ def test_nothing_is_counted_twice(name: str, gpu: str, shape: Parallelism) -> No
         used = got.weights_bytes_per_gpu + got.draft_bytes_per_gpu + got.overhead_bytes_per_gpu
         assert used + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9
     assert got.fits == (got.concurrent_sequences >= shape.data)
+
+
+def test_kv_figures_of_a_model_with_windows() -> None:
+    """Gemma 3 27B at 32k in bf16: bytes a token x tokens held is not the capacity, as 52 of 62 layers stop at 1,024
+    tokens; the bytes of a full sequence are what the capacity divides by."""
+    got = memory(served("gemma-3-27b"), "h200")
+    # 2 x 16 heads x 128 x 2 bytes x (10 layers x 32,768 + 52 layers x 1,024).
+    assert got.kv_bytes_per_sequence_per_gpu == 2 * 16 * 128 * 2 * (10 * 32_768 + 52 * 1024)
+    assert got.kv_bytes_per_token == 8192 * 62
+    assert got.concurrent_sequences == got.kv_capacity_bytes_per_gpu // got.kv_bytes_per_sequence_per_gpu
+    assert got.kv_capacity_tokens == math.floor(
+        got.kv_capacity_bytes_per_gpu * 32_768 / got.kv_bytes_per_sequence_per_gpu
+    )
+    assert got.kv_bytes_per_token * got.kv_capacity_tokens > 4 * got.kv_capacity_bytes_per_gpu

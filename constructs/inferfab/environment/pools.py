@@ -2,9 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inferfab.environment.base import Count, Input, Items, MemoryShare, Name, PositiveCount, Share, contradiction
+from inferfab.environment.base import (
+    Count,
+    Input,
+    Items,
+    MemoryShare,
+    Name,
+    PositiveCount,
+    Share,
+    contradiction,
+    impossible,
+)
 from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
 
@@ -117,6 +127,22 @@ class AggregatedPool(_Pool):
     worker: Workers
 
 
+MOST_SHARED_NODES = 1000
+"""Nodes of a shared pool. EKS takes 450 in a group and GKE 1,000 in a zone; more would be packed for nothing."""
+
+
+def _packable(nodes: Replicas | None) -> Replicas | None:
+    if nodes is not None and nodes.bounds[2] > MOST_SHARED_NODES:
+        raise impossible(
+            f"a shared pool has at most {MOST_SHARED_NODES} nodes",
+            f"write at most {MOST_SHARED_NODES}, and split it into several pools",
+        )
+    return nodes
+
+
+SharedNodes = Annotated[Replicas, AfterValidator(_packable)]
+
+
 class SharedModel(Input):
     """One of several models of a shared pool."""
 
@@ -133,7 +159,7 @@ class SharedPool(_Pool):
     sharing: Literal["mig", "sleep"]
     """`mig`: hardware partitions, isolated; `sleep`: vLLM sleep mode, one model awake a GPU, others in CPU memory."""
     models: Annotated[Items[SharedModel], Field(min_length=1, max_length=32)]
-    nodes: Replicas
+    nodes: SharedNodes
     """Nodes of the pool."""
     max_sequences: PositiveCount = 8
     """Sequences at full context that each instance must hold. Default: 8."""
@@ -166,5 +192,5 @@ class PoolInCell(Input):
     """Default: the pool's."""
     worker_replicas: Replicas | None = None
     """Default: the pool's."""
-    nodes: Replicas | None = None
+    nodes: SharedNodes | None = None
     """Shared pools. Default: the pool's."""

@@ -12,19 +12,6 @@ SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3",
 Gib = Annotated[float, Field(ge=0.001, le=65_536)]
 
 
-MOST = 10**15
-"""Above every number of a model's shape; keeps arithmetic finite."""
-
-
-def _largest(value: object) -> float:
-    """The largest number within ``value``."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return max((_largest(part) for part in value), default=0)
-    return value if isinstance(value, (int, float)) else 0
-
-
 class Draft(Input):
     """The weights that propose tokens."""
 
@@ -121,14 +108,5 @@ class ServedModel(Input):
             raise contradiction(
                 "a model with its own `shape` needs a `quantization`",
                 "add `quantization: bf16`, or what the weights are",
-            )
-        if self.shape is not None and not self.shape.attention:
-            raise contradiction(
-                "`shape.attention` lists no layers, so nothing is known of the KV cache",
-                "add the layers from the model's config.json: `{layers: …, kv_heads: …, head_dim: …}`",
-            )
-        if self.shape is not None and not _largest(self.shape.model_dump()) <= MOST:
-            raise contradiction(
-                f"`shape` has a number above {MOST:,}, more than any model's", "copy the figures from its config.json"
             )
         return self
