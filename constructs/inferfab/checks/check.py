@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import inferfab.checks.engine
 import inferfab.checks.fabric
@@ -20,7 +21,7 @@ from inferfab.checks.registry import run_stage
 from inferfab.environment.cells import NewNetwork
 from inferfab.environment.engine import Engine
 from inferfab.environment.environment import Environment
-from inferfab.environment.loading import Loaded
+from inferfab.environment.loading import Loaded, load
 from inferfab.environment.pools import SharedPool
 from inferfab.findings import Finding, has_errors, ranked
 from inferfab.plan.fleet import FleetPlan, plan
@@ -40,8 +41,17 @@ class Checked:
         return not has_errors(self.findings)
 
 
-def check(loaded: Loaded) -> Checked:
-    """Run every rule. Never raises for what stands in the file."""
+def check(loaded: Loaded | str | Path) -> Checked:
+    """Run every rule on what :func:`~inferfab.load` read, or on the file at a path.
+
+    Never raises for what stands in the file.
+
+    :raises TypeError: for anything else; an :class:`Environment` no longer knows its lines.
+    """
+    if isinstance(loaded, (str, Path)):
+        loaded = load(loaded)
+    if not isinstance(loaded, Loaded):
+        raise TypeError(f"check takes a path or what load(path) returned, not {type(loaded).__name__}")
     findings = list(loaded.findings)
     environment = loaded.environment
     if environment is None:

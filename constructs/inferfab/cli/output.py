@@ -21,23 +21,42 @@ class Refused(Exception):
 
 
 def rendered(draw: "Callable[[Console], None]", *, colour: bool = True, stderr: bool = False) -> str:
-    """What ``draw`` prints, as text: as wide as the terminal and in colours there, 160 columns and plain elsewhere."""
+    """What ``draw`` prints, as text: as wide as the terminal and in colours there, 160 columns and plain elsewhere.
+
+    Tables in less than 60 columns would be columns of single letters: on a narrow terminal they run over its edge.
+    """
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     terminal = colour and stream.isatty()
     width = None if terminal or "COLUMNS" in os.environ else 160
     buffer = io.StringIO()
+    width = width or shutil.get_terminal_size((160, 50)).columns
     console = Console(
         file=buffer,
         force_terminal=terminal,
-        width=width or shutil.get_terminal_size((160, 50)).columns,
+        width=width if width >= _NARROWEST else _INSTEAD,
         highlight=False,
         emoji=False,
         legacy_windows=False,
     )
     draw(console)
-    return buffer.getvalue()
+    return for_encoding(buffer.getvalue(), stream.encoding) if colour else buffer.getvalue()
+
+
+_NARROWEST, _INSTEAD = 60, 100
+_IN_ASCII = str.maketrans(
+    {"─": "-", "━": "-", "│": "|", "·": "-", "–": "-", "—": "-", "×": "x", "≤": "<=", "≥": ">=", "→": "->", "…": "..."}
+)
+
+
+def for_encoding(text: str, encoding: str | None) -> str:
+    """Lines and signs of ours in ASCII where the terminal has nothing else."""
+    try:
+        "─·–×≤→…".encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return text.translate(_IN_ASCII)
+    return text
 
 
 def deliver(text: str, out: Path | None) -> None:

@@ -96,6 +96,8 @@ def _alike(typed: str, option: str) -> bool:
     """The same beginning, and not another number altogether (one digit may be mistyped)."""
     if (bare := re.sub(r"[^a-z0-9]", "", typed)) == re.sub(r"[^a-z0-9]", "", option) and bare:
         return True
+    if ":" in option and ":" not in typed:
+        option = option.partition(":")[2]  # `eu-west-1` where `aws:eu-west-1` is meant
     first, begins = (re.split(r"[-._/: ]", text.lstrip("-"))[0] for text in (typed, option))
     prefix = first.startswith(begins) or begins.startswith(first)
     if not prefix and difflib.SequenceMatcher(None, first, begins).ratio() < 0.6:

@@ -190,7 +190,13 @@ def plan(environment: Environment) -> FleetPlan:
 
     :raises Unplannable: if the environment refers to something that is not there. :func:`inferfab.check` says so
         beforehand, with place and fix.
+    :raises TypeError: for anything but an environment.
     """
+    if not isinstance(environment, Environment):
+        raise TypeError(
+            f"plan takes an Environment, not {type(environment).__name__}: plan(load(path).environment), or "
+            "check(path).plan; both are None where the file has errors, and check(path).findings says which"
+        )
     try:
         return _plan(environment)
     except KeyError as error:

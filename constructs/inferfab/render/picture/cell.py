@@ -3,7 +3,7 @@
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.quantities import Bounds
 from inferfab.render.picture.colours import Colour
-from inferfab.render.picture.labels import FABRIC, gateways, percent, scaled, tier_shares, usd
+from inferfab.render.picture.labels import FABRIC, gateways, monthly, percent, scaled, tier_shares
 from inferfab.render.picture.pool import pool_box
 from inferfab.render.picture.shapes import Box, Rect
 from inferfab.render.picture.text import pair, put, width
@@ -25,7 +25,7 @@ def cell_box(plan: FleetPlan, cell: CellPlan, colours: dict[str, Colour], place:
     texts = (
         *pair((cell.name, "heading"), (share, "plain"), left, y + 20, inner),
         *pair((f"{cell.zone} · {FABRIC[cell.fabric.kind]}", "plain"), (gpus, "plain"), left, y + 37, inner),
-        *pair((cluster, "faint"), (f"{usd(cell.cost.desired)} a month", "faint"), left, y + 53, inner),
+        *pair((cluster, "faint"), (monthly(cell.cost.desired), "faint"), left, y + 53, inner),
     )  # fmt: skip
     gateway = _gateway_box(cell, tier_shares(plan, cell), colours, Rect(left, y + 62, inner, 0))
     boxes = [gateway]

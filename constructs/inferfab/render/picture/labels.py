@@ -7,6 +7,7 @@ from inferfab.plan.memory import Parallelism
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.quantities import Bounds
+from inferfab.plan.sharing import SharedInstancePlan, SharedPlan
 
 FABRIC = {"efa": "EFA", "roce": "RoCE", "tcp": "TCP"}
 _CAPACITY = {
@@ -32,7 +33,7 @@ def usd(money: Money) -> str:
     """Dollars a month; a range where the price is one."""
     low, high = money.usd_per_month.low, money.usd_per_month.high
     if high is None:
-        return f"{dollars(low)} or more" if low else "price unknown"
+        return f"{dollars(low)} or more" if low else _UNKNOWN
     first, last = dollars(low), dollars(high)
     if first == last:
         return first
@@ -42,11 +43,22 @@ def usd(money: Money) -> str:
     return f"{first}–{last[1:]}"
 
 
+def monthly(money: Money) -> str:
+    """``$1.11M a month``; a price that nobody knows is not known a month either."""
+    says = usd(money)
+    return says if says == _UNKNOWN else f"{says} a month"
+
+
+_UNKNOWN = "price unknown"
+
+
 def dollars(amount: float) -> str:
     if amount >= 999_500:
         return f"${amount / 1e6:.2f}M"
     if amount >= 995:
         return f"${amount / 1e3:.{0 if amount >= 9_950 else 1}f}k"
+    if 0 < amount < 10:
+        return f"${amount:.2f}" if amount >= 0.005 else f"${amount:.1g}"
     return f"${amount:.0f}"
 
 
@@ -84,6 +96,16 @@ def machines(group: NodeGroupPlan) -> str:
     return f"{scaled(group.nodes)} × {group.instance}"
 
 
+def standing(shared: SharedPlan, instance: SharedInstancePlan) -> str:
+    """``3 × mig-1g.18gb``, or ``8 resident``: a model that may sleep has no GPU of its own."""
+    count = shared.packing.instances.get(instance.model, 0)
+    return (
+        f"{count:,} × {instance.resource.removeprefix('nvidia.com/')}"
+        if shared.mode == "mig"
+        else (f"{count:,} resident")
+    )
+
+
 def served_models(pool: PoolPlan) -> str:
     return pool.models[0] if len(pool.models) == 1 else plural(len(pool.models), "model")
 
@@ -115,5 +137,5 @@ def summary(plan: FleetPlan) -> str:
     names = ", ".join(f"{c.name} in {c.zone} with {percent(c.traffic_share)} of the traffic" for c in plan.cells)
     return (
         f"{plural(len(plan.cells), 'cell')} in {plural(len(by_region(plan)), 'region')},"
-        f" {scaled(plan.gpus, 'GPUs')}, {usd(plan.cost.total.desired)} a month: {names}."
+        f" {scaled(plan.gpus, 'GPUs')}, {monthly(plan.cost.total.desired)}: {names}."
     )

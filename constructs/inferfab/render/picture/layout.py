@@ -15,12 +15,14 @@ _USUAL = 3
 _WIDEST = 10
 _TALLEST = 1.8
 """Times its width; a large fleet gets further columns instead of a longer strip."""
+_COLOURS = "one colour a tier"
+_WORKERS = "4 (2–8) × TP4: workers desired (min–max) × GPUs a worker"
 _KEY = (
     ("kv", "KV cache transfer"),
     ("kv-broken", "too slow for the TTFT promise"),
     ("route", "requests"),
-    ("", "one colour a tier"),
-    ("", "4 (2–8) × TP4: workers desired (min–max) × GPUs a worker"),
+    ("", _COLOURS),
+    ("", _WORKERS),
 )
 
 
@@ -44,7 +46,8 @@ def _page(plan: FleetPlan, columns: int) -> Box:
     # No more columns than there are cells beside each other: a lone cell then takes the whole width.
     side_by_side = min(columns, max(widest, len(plan.cells)))
     regions, routes = region_boxes(plan, _below(place, max(b.rect.bottom for b in top)), side_by_side)
-    key = _key_box(_below(place, max(b.rect.bottom for b in regions) + 10))
+    shown = _shown_in((*top, *regions), (*arrows, *routes))
+    key = _key_box(plan, shown, _below(place, max(b.rect.bottom for b in regions) + 10))
     return Box(
         "page", Rect(0, 0, w, key.rect.bottom + _MARGIN - 6), "",
         boxes=(header, *top, *regions, key), links=(*arrows, *routes),
@@ -55,11 +58,23 @@ def _below(place: Rect, y: float) -> Rect:
     return Rect(place.x, y, place.w, 0)
 
 
-def _key_box(place: Rect) -> Box:
-    """What the lines and the numbers mean, in as many rows as the width asks for."""
+def _shown_in(boxes: tuple[Box, ...], links: tuple[Link, ...]) -> set[str]:
+    """Kinds of lines that are drawn."""
+    kinds = {link.kind for link in links}
+    for box in boxes:
+        kinds |= _shown_in(box.boxes, box.links)
+    return kinds
+
+
+def _key_box(plan: FleetPlan, shown: set[str], place: Rect) -> Box:
+    """What the lines and the numbers mean, of those that are in the picture; in as many rows as the width asks for."""
+    told = {kind: kind in shown for kind, _ in _KEY if kind}
+    told |= {_COLOURS: len(plan.tiers) > 1, _WORKERS: any(p.roles for p in plan.pools)}
     texts, links = [], []
     x, baseline = place.x, place.y + 14
     for kind, words in _KEY:
+        if not told[kind or words]:
+            continue
         line = 34.0 if kind else 0.0
         w = line + width(words, "faint")
         if x > place.x and x + w > place.right:

@@ -14,14 +14,15 @@ from inferfab.render.picture.labels import (
     gateways,
     kv_rate,
     machines,
+    monthly,
     parallel,
     percent,
     plural,
     pool_groups,
     scaled,
     served_models,
+    standing,
     tier_shares,
-    usd,
 )
 from inferfab.render.picture.text import clean
 from inferfab.render.templates import render
@@ -109,7 +110,7 @@ def _quoted(*lines: str) -> str:
 def _title(plan: FleetPlan) -> str:
     return (
         f"{plan.ownership.name}, owner {plan.ownership.owner}, Dynamo {plan.engine.dynamo} + vLLM"
-        f" {plan.engine.vllm}, {scaled(plan.gpus, 'GPUs')}, {usd(plan.cost.total.desired)} a month"
+        f" {plan.engine.vllm}, {scaled(plan.gpus, 'GPUs')}, {monthly(plan.cost.total.desired)}"
     )
 
 
@@ -134,11 +135,9 @@ def _pool(cell: CellPlan, pool: PoolPlan, id_: str, tier: int) -> Group:
     groups = pool_groups(cell, pool)
     label = _quoted(f"{pool.name} · {pool.tier} · {served_models(pool)} · {pool.topology} · {capacities(groups)}")
     if pool.shared:
-        stand = pool.shared.packing.instances
-        lines = [
-            f"{i.model} {stand.get(i.model, 0)} × {i.resource.removeprefix('nvidia.com/')}"
-            for i in pool.shared.instances
-        ]
+        lines = [f"{i.model} {standing(pool.shared, i)}" for i in pool.shared.instances]
+        if pool.shared.mode == "sleep":
+            lines.insert(0, f"{pool.shared.packing.total} resident, {pool.shared.awake_at_once} awake")
         lines += [f"{model} {n} more without a place" for model, n in pool.shared.packing.unserved.items() if n]
         node = Node(
             f"{id_}r0",

@@ -14,6 +14,7 @@ from inferfab.render.picture.labels import (
     pool_groups,
     scaled,
     served_models,
+    standing,
     usd,
 )
 from inferfab.render.picture.shapes import Box, Link, Rect
@@ -99,7 +100,11 @@ def _shared_box(pool: PoolPlan, group: NodeGroupPlan, inside: Rect) -> Box:
     shared = pool.shared
     assert shared is not None
     x, y, w = inside.x + 8, inside.y, inside.w - 16
-    mode = "MIG slices" if shared.mode == "mig" else f"sleep mode, {shared.awake_at_once:,} awake"
+    mode = (
+        "MIG slices"
+        if shared.mode == "mig"
+        else f"sleep mode, {shared.packing.total:,} resident, {shared.awake_at_once:,} awake"
+    )
     texts = [
         *pair((mode, "role"), (scaled(group.gpus, "GPUs"), "plain"), x, y + 16, w),
         put(machines(group), "faint", x + w, y + 31, w, anchor="end"),
@@ -107,10 +112,8 @@ def _shared_box(pool: PoolPlan, group: NodeGroupPlan, inside: Rect) -> Box:
     baseline = y + 31
     for each in shared.instances:
         baseline += _LINE
-        stand = shared.packing.instances.get(each.model, 0)
         missing = shared.packing.unserved.get(each.model, 0)
-        where = each.resource.removeprefix("nvidia.com/")
-        texts += pair((each.model, "plain"), (f"{stand:,} × {where}", "faint"), x, baseline, w)
+        texts += pair((each.model, "plain"), (standing(shared, each), "faint"), x, baseline, w)
         if missing:
             baseline += _LINE
             texts.append(put(f"{missing:,} more without a place", "broken", x + w, baseline, w, anchor="end"))

@@ -1,9 +1,10 @@
 """What stands above the regions: whose fleet it is, how large, and how each tier's requests find a cell."""
 
+from inferfab.plan.cost import CostPlan
 from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.tiers import TierPlan
 from inferfab.render.picture.colours import Colour, tier_colours
-from inferfab.render.picture.labels import by_region, dollars, plural, usd
+from inferfab.render.picture.labels import by_region, dollars, monthly, plural, usd
 from inferfab.render.picture.shapes import Box, Link, Rect
 from inferfab.render.picture.text import Text, put, width, wrap
 
@@ -22,7 +23,7 @@ def header_box(plan: FleetPlan, place: Rect) -> Box:
     budget = plan.cost.budget
     figures = (
         (f"{plan.gpus.desired:,} GPUs", f"{plan.gpus.min:,} min – {plan.gpus.max:,} max"),
-        (usd(total.desired), f"a month, {usd(total.maximum)} at max"),
+        (usd(total.desired), _beside_price(total)),
         (plural(len(plan.cells), "cell"), f"in {plural(len(by_region(plan)), 'region')}"),
     )
     widths = [max(width(big, "figure"), width(small, "faint")) + 20 for big, small in figures]
@@ -47,6 +48,12 @@ def header_box(plan: FleetPlan, place: Rect) -> Box:
         x += w + _GAP
     bottom = max(baseline - 8, stats[0].rect.bottom)
     return Box("header", Rect(place.x, place.y, place.w, bottom - place.y), "", tuple(texts), tuple(stats))
+
+
+def _beside_price(total: CostPlan) -> str:
+    if monthly(total.desired) == usd(total.desired):
+        return "of every GPU node"  # there is nothing to say by the month
+    return f"a month, {usd(total.maximum)} at max"
 
 
 def _stat(big: str, small: str, rect: Rect) -> Box:

@@ -4,7 +4,9 @@ from inferfab.plan.quantities import GB, GIB, Bounds, Range
 
 
 def usd(value: float) -> str:
-    """``$1,114,477``; cents below 100 dollars."""
+    """``$1,114,477``; cents below 100 dollars, and what is less than a cent is not nothing."""
+    if 0 < abs(value) < 0.005:
+        return f"${value:.1g}"
     return f"${value:,.0f}" if abs(value) >= 100 else f"${value:,.2f}"
 
 
@@ -40,6 +42,12 @@ def gigabytes(value: float) -> str:
 
 def gibibytes(value: float) -> str:
     return f"{value / GIB:,.0f} GiB"
+
+
+def share(value: float) -> str:
+    """A part of a whole: ``33%``, and more digits where that would read as nothing or as everything."""
+    shown = f"{value:.0%}"
+    return f"{value * 100:.3g}%" if shown in ("0%", "100%") and value not in (0, 1) else shown
 
 
 def percent(value: float) -> str:

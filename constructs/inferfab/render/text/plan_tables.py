@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from inferfab.findings import dotted
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.kv_transfer import KvTransferPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
 from inferfab.render.text.findings import one_line
-from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, usd_range
+from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,7 @@ def _tiers(fleet: FleetPlan) -> "Table":
             continue
         lowest = min(figures, key=lambda a: a.percent)
         target = (
-            f" (target {tier.availability_target_percent:g})" if tier.availability_target_percent is not None else ""
+            f" (target {tier.availability_target_percent:.10g})" if tier.availability_target_percent is not None else ""
         )
         gpus = sum(
             g.gpus.desired
@@ -102,7 +103,7 @@ def _tiers(fleet: FleetPlan) -> "Table":
 def _cell(cell: CellPlan) -> "Table":
     title = (
         f"Cell {plain(cell.name)}: {cell.cloud} {plain(cell.zone)}, {cell.fabric.kind}, cluster {plain(cell.cluster)} "
-        f"({cell.kubernetes}), {cell.traffic_share:.0%} of traffic"
+        f"({cell.kubernetes}), {share(cell.traffic_share)} of traffic"
     )
     table = table_of(
         title,
@@ -137,9 +138,15 @@ def _cell(cell: CellPlan) -> "Table":
 def _rows(pool: PoolPlan) -> Iterator[tuple[str, str, str]]:
     """(role, workers, node group)"""
     if pool.shared:
-        yield f"shared ({pool.shared.mode})", f"{pool.shared.packing.total} instances", pool.name
+        yield f"shared ({pool.shared.mode})", _instances(pool.shared), pool.name
     for role in pool.roles:
         yield role.role, f"{bounds(role.workers)} × {_parallel(role)}", role.node_group
+
+
+def _instances(shared: SharedPlan) -> str:
+    """With MIG all answer at once; of models that sleep only one a GPU is awake."""
+    total = shared.packing.total
+    return f"{total} instances" if shared.mode == "mig" else f"{total} resident, {shared.awake_at_once} awake"
 
 
 def _parallel(role: RolePlan) -> str:
@@ -315,7 +322,7 @@ def _routing(fleet: FleetPlan) -> "Table":
         f"Routing ({fleet.routing.policy})", "tier", "hostname", "cells", "leaves its cells", "when none is healthy"
     )
     for route in fleet.routing.routes:
-        cells = ", ".join(f"{plain(r.cell)} {r.share:.0%}" for r in route.cells)
+        cells = ", ".join(f"{plain(r.cell)} {share(r.share)}" for r in route.cells)
         table.add_row(
             plain(route.tier),
             plain(route.hostname or "-"),
@@ -355,9 +362,10 @@ def _defaults(fleet: FleetPlan) -> "Table":
 def _defaults_hint(fleet: FleetPlan) -> str:
     """Defaults that cost money or make promises, each value once with how often it stands in."""
     found: dict[str, list[str]] = {}
+    overridden = _never_by_default(fleet)
     for used in fleet.defaults:
         field = used.path.rsplit(".", 1)[-1]
-        if field in _NOTABLE and used.value != "-":
+        if field in _NOTABLE and used.value != "-" and used.path not in overridden:
             found.setdefault(f"{field} = {used.value}", []).append(used.path)
     shown = "; ".join(
         f"{plain(what)} ({plain(paths[0])}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''})"
@@ -367,6 +375,14 @@ def _defaults_hint(fleet: FleetPlan) -> str:
         f"[bold]Defaults[/]: {len(fleet.defaults)} fields were left open (`--defaults` lists all). "
         f"Those that cost or promise: {shown or 'none'}"
     )
+
+
+def _never_by_default(fleet: FleetPlan) -> set[str]:
+    """Paths of capacity that a pool leaves open and every cell states: the default then buys nothing."""
+    bought: dict[str, set[str]] = {}
+    for group in fleet.node_groups:
+        bought.setdefault(group.pool, set()).add(group.capacity.kind)
+    return {dotted(("pools", pool, "capacity")) for pool, kinds in bought.items() if "on_demand" not in kinds}
 
 
 _NOTABLE = {
