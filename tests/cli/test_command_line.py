@@ -325,13 +325,42 @@ def test_a_locale_without_unicode() -> None:
 
 def test_narrow_and_odd_widths(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """COLUMNS is kept; nonsense in it is ignored."""
-    for columns in ("40", "60"):
+    for columns in ("60", "72"):
         monkeypatch.setenv("COLUMNS", columns)
         for argv in (("plan", "dev"), ("explain",), ("catalog", "gpus"), ("diff", "dev", "staging")):
             assert max(map(len, run(*argv).out.splitlines())) <= int(columns), argv
     for columns in ("0", "-5", "abc", "", "1"):
         monkeypatch.setenv("COLUMNS", columns)
         assert run("plan", "dev").code == 0
+
+
+def test_tables_run_over_the_edge_of_a_narrow_terminal(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Below 60 columns tables are as wide as on 100: words broken letter by letter cannot be read."""
+    monkeypatch.setenv("COLUMNS", "100")
+    wide = run("plan", "dev").out
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run("plan", "dev").out == wide
+
+
+def test_ascii_terminals_get_ascii_lines(run) -> None:  # type: ignore[no-untyped-def]
+    """Lines and signs of ours have ASCII forms; a file is UTF-8 whatever the terminal."""
+    out = starts([["plan", "dev"]], PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0", LC_ALL="C")[0].out
+    assert "---" in out and "1 x TP1" in out and "?" not in out
+    assert out.isascii()
+
+
+def test_capacity_that_every_cell_states_is_no_default(run) -> None:  # type: ignore[no-untyped-def]
+    """prod buys chat pools from reservations in each cell; only `documents` falls back to on demand."""
+    hint = next(line for line in run("plan", "prod").out.split("\n\n") if "Defaults:" in line)
+    assert "capacity = on_demand (pools.documents.capacity)" in " ".join(hint.split())
+
+
+def test_a_saved_plan_is_named_as_one(run) -> None:  # type: ignore[no-untyped-def]
+    """`plan` and `check` of a plan JSON say which command reads it."""
+    run("plan", "dev", "-f", "json", "-o", "p.json")
+    assert "inferfab diff" in run("plan", "p.json").err
+    ran = run("check", "p.json")
+    assert ran.code == 1 and ran.out.count("IF-ENV") == 1
 
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[31m\x9b31m[bold]x[/][/nope][link=http://e.com]l[/link]\u202e\\"

@@ -397,3 +397,51 @@ def test_templates_are_found_in_the_package_first_then_in_a_checkout(tmp_path: P
     elsewhere.mkdir(parents=True)
     with pytest.raises(NoTemplates):
         template_folder(elsewhere)
+
+
+def texts(picture: Picture) -> list[str]:
+    return [text.full for box in boxes_in(picture.page) for text in box.texts]
+
+
+def test_sleeping_models_have_no_gpu_of_their_own() -> None:
+    """Three models on eight GPUs of sleep mode: so many residents, one awake a GPU; slices are counted as slices."""
+    fleet = planned(crowded())
+    said = texts(lay_out(fleet))
+    assert not [text for text in said if text.endswith("× gpu")]
+    assert any(re.fullmatch(r"sleep: \d+ resident, 8 awake", text) for text in said)
+    assert any(text.endswith(" resident") for text in said)
+    assert any("× mig-" in text for text in said)
+    assert " gpu" not in render_mermaid(fleet)
+    assert "resident, 8 awake" in render_mermaid(fleet)
+
+
+def test_an_unknown_price_is_not_one_a_month() -> None:
+    """Where no price is known there is nothing to say by the month."""
+    tree = one_cell()
+    block = {"kind": "capacity_block", "id": "cr-0a1b2c3d4e5f60010", "ends_at": "2027-01-31T11:30:00Z"}
+    tree["pools"]["chat-priority"]["capacity"] = block
+    fleet = planned(tree)
+    said = [*texts(lay_out(fleet)), render_mermaid(fleet), render_svg(fleet)]
+    assert "price unknown" in said
+    assert not [text for text in said if "unknown a month" in text]
+
+
+def test_the_legend_tells_what_is_drawn() -> None:
+    """An aggregated pool has no KV transfer, one tier no colours to tell apart, slices no tensor parallelism."""
+    told = texts(lay_out(planned(prod())))
+    assert "KV cache transfer" in told
+    assert "too slow for the TTFT promise" not in told
+    assert "too slow for the TTFT promise" in texts(lay_out(planned(crowded())))
+    tree = one_cell()
+    tree["tiers"] = {"batch": {}}
+    tree["pools"] = {
+        "mig": {
+            "topology": "shared", "sharing": "mig", "tier": "batch", "instance": "p5en.48xlarge",
+            "nodes": {"desired": 1}, "models": [{"model": "llama-8b"}],
+        }
+    }  # fmt: skip
+    tree["cells"]["use1-a"]["pools"] = {"mig": None}
+    told = texts(lay_out(planned(tree)))
+    assert "requests" in told
+    assert not {"KV cache transfer", "one colour a tier"} & set(told)
+    assert not [text for text in told if "TP4" in text]

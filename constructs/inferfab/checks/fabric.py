@@ -204,13 +204,15 @@ def spread_workers_have_rdma(facts: Facts) -> Iterator[Problem]:
             continue
         able = machines_with_rdma(at.group.cloud, at.group.gpu, at.group.gpus_per_node)
         able = [name for name in able if name != at.group.instance]
+        rdma = instances(at.group.cloud)[at.group.instance].rdma_gbps > 0
         field = "pipeline_parallel" if at.role.parallelism.pipeline > 1 else "data_parallel"
         yield Problem(
             at.path(field),
             f"{at.where} takes {at.group.nodes_per_worker} nodes of {at.group.instance}, which talk over TCP",
             either(
+                "leave out `fabric: tcp`, which keeps it from the machine's RDMA" if rdma else "",
                 f"use at most {at.group.gpus_per_node} GPUs a worker",
-                f"use {' or '.join(able[:3])}" if able else "use a GPU whose machines have RDMA",
+                "" if rdma else f"use {' or '.join(able[:3])}" if able else "use a GPU whose machines have RDMA",
             ),
             value=str(getattr(at.role.parallelism, field.removesuffix("_parallel"))),
         )

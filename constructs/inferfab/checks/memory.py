@@ -14,6 +14,7 @@ from inferfab.checks.remedies import (
     either,
     largest_context,
     more_memory,
+    plain,
     workers_of,
 )
 from inferfab.environment.pools import SharedPool
@@ -429,4 +430,6 @@ def memory_left_beside(facts: Facts) -> Iterator[Problem]:
             shares["pools", name, "gpu_memory_utilization"] = pool.gpu_memory_utilization
     for path, share in shares.items():
         if share > MOST_MEMORY_SHARE:
-            yield Problem(path, f"{share:.4g} of the GPU leaves {1 - share:.2g} for the driver", "write at most 0.97")
+            rest = plain(round(100 - share * 100, 6))
+            what = f"{plain(round(share * 100, 6))} % of the GPU's memory leave {rest} % for the driver"
+            yield Problem(path, what, "write at most 0.97")

@@ -433,10 +433,9 @@ def promises_go_together(facts: Facts) -> Iterator[Problem]:
                 high, low = (one, other) if one.percentile > other.percentile else (other, one)
                 if high.at_most_ms < low.at_most_ms:
                     yield Problem(
-                        path,
+                        ("tiers", name, "promises", promises.index(low), "at_most_ms"),
                         f"{_words(high)} is stricter than {_words(low)}, which is then kept anyway",
                         f"write at most {plain(high.at_most_ms)} for p{plain(low.percentile)}, or remove it",
-                        value=plain(one.at_most_ms),
                     )
                     break
 

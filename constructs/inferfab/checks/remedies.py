@@ -151,6 +151,8 @@ def other_gpus(facts: Facts, at: Placed, keeps: Keeps) -> list[str]:
     """GPUs of the same cloud with which the worker as it is, or split over one node, would do."""
     counts: dict[str, int] = {}
     for machine in instances(at.cell.cloud).values():
+        if machine.capacity_block_only:
+            continue
         counts[machine.gpu] = max(counts.get(machine.gpu, 0), machine.gpu_count)
     found = []
     for name, count in counts.items():

@@ -1,6 +1,7 @@
 """``inferfab check``"""
 
 import json
+import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def check_command(
     """
     from inferfab.checks.check import check
     from inferfab.cli.locate import locate
-    from inferfab.cli.output import deliver
+    from inferfab.cli.output import deliver, for_encoding
     from inferfab.environment.loading import load
 
     loaded = load(locate(env))
@@ -54,11 +55,9 @@ def check_command(
     else:
         from inferfab.render.text.findings import counted, findings_text, one_line
 
-        deliver(
-            findings_text(findings, loaded.source.lines, colour=out is None)
-            + f"{one_line(loaded.source.file)}: {counted(findings)}",
-            out,
-        )
+        text = findings_text(findings, loaded.source.lines, colour=out is None)
+        text += f"{one_line(loaded.source.file)}: {counted(findings)}"
+        deliver(text if out is not None else for_encoding(text, sys.stdout.encoding), out)
     if not checked.ok:
         raise typer.Exit(1)
 

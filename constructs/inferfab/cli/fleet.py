@@ -1,12 +1,13 @@
 """From ENV to a plan, or to an exit with every finding printed."""
 
+import sys
 from pathlib import Path
 
 import typer
 
 from inferfab.checks.check import Checked, check
 from inferfab.cli.locate import locate
-from inferfab.cli.output import Refused
+from inferfab.cli.output import Refused, for_encoding
 from inferfab.environment.loading import Loaded, load
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
 
@@ -55,7 +56,7 @@ def _report(loaded: Loaded, checked: Checked) -> None:
         return
     text = findings_text(checked.findings, loaded.source.lines, colour=True, stderr=True)
     typer.echo(
-        text
+        for_encoding(text, sys.stderr.encoding)
         + f"{one_line(loaded.source.file)}: {counted(checked.findings)}; there is no plan until the errors are mended",
         err=True,
     )

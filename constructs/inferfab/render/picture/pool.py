@@ -100,11 +100,8 @@ def _shared_box(pool: PoolPlan, group: NodeGroupPlan, inside: Rect) -> Box:
     shared = pool.shared
     assert shared is not None
     x, y, w = inside.x + 8, inside.y, inside.w - 16
-    mode = (
-        "MIG slices"
-        if shared.mode == "mig"
-        else f"sleep mode, {shared.packing.total:,} resident, {shared.awake_at_once:,} awake"
-    )
+    sleeping = f"sleep: {shared.packing.total:,} resident, {shared.awake_at_once:,} awake"
+    mode = "MIG slices" if shared.mode == "mig" else sleeping
     texts = [
         *pair((mode, "role"), (scaled(group.gpus, "GPUs"), "plain"), x, y + 16, w),
         put(machines(group), "faint", x + w, y + 31, w, anchor="end"),

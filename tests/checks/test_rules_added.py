@@ -1,0 +1,215 @@
+"""Rules about values that look right one by one: contexts, shares, ranges, blocks, stages, versions."""
+
+from collections.abc import Iterator
+
+import pytest
+from rule_examples import Example, Fails, Passes, examples
+
+from environments import AGGREGATED, DISAGGREGATED, GCP, SHARED, base, cell
+
+AGG, DIS, SMALL, GOOGLE = base(AGGREGATED), base(DISAGGREGATED), base(SHARED), base(GCP)
+WORKER = "pools.docs.worker"
+WIDE = AGG.set("pools.docs.instance", "p5en.48xlarge").set(f"{WORKER}.replicas.desired", 1)
+
+
+@examples("IF-MEM-009")
+def test_requests_fit_the_context() -> Iterator[Example]:
+    """Prompt and answer of the workload, 1,500 + 300 tokens, fit the promised context."""
+    at = "models.qwen-8b.context_tokens"
+    yield Fails(AGG.set(at, 1799), at, ("1,500 prompt", "300 answer", "1,799", "`docs`"), fix_says=("at least 1800",))
+    yield Passes(AGG.set(at, 1800))
+    # Beyond the model's own 40,960 tokens no context is suggested.
+    long = AGG.set("tiers.fast.workload.prompt_tokens", 50_000)
+    yield Fails(long, at, ("50,000 prompt",), fix_says=("takes no more",))
+    # Shared pools too: 4,000 + 500 tokens where a tier says nothing.
+    shared = "models.llama-8b.context_tokens"
+    yield Fails(SMALL.set(shared, 4499), shared, ("4,000 prompt", "`small`"), fix_says=("at least 4500",))
+    yield Passes(SMALL.set(shared, 4500))
+
+
+@examples("IF-MEM-010")
+def test_memory_beside_the_engine() -> Iterator[Example]:
+    """vLLM takes at most 97 % of a GPU's memory."""
+    at = f"{WORKER}.gpu_memory_utilization"
+    yield Fails(AGG.set(at, 1.0), at, ("100 % of the GPU",), "warning", fix_says=("at most 0.97",))
+    yield Fails(AGG.set(at, 0.98), at, ("98 %", "2 %"), "warning")
+    yield Passes(AGG.set(at, 0.97))
+    shared = "pools.small.gpu_memory_utilization"
+    yield Fails(SMALL.set(shared, 0.99), shared, ("99 %",), "warning")
+
+
+@examples("IF-PRM-007")
+def test_promises_of_shared_pools() -> Iterator[Example]:
+    """A shared pool's speed is not planned, so a tier that promises times makes that known."""
+    promise = {"metric": "ttft", "percentile": 95, "at_most_ms": 5000}
+    yield Fails(
+        SMALL.set("tiers.slow.promises", [promise]), "pools.small.tier", ("`slow`", "TTFT p95", "`small`"), "warning"
+    )
+    yield Passes(SMALL)
+    yield Passes(AGG)
+
+
+@examples("IF-PRM-008")
+def test_headroom() -> Iterator[Example]:
+    """More than 95 % busy leaves no room for a queue."""
+    at = "tiers.fast.workload.utilization"
+    yield Fails(AGG.set(at, 1.0), at, ("100 % busy",), "warning", fix_says=("at most 0.95",))
+    yield Passes(AGG.set(at, 0.95))
+    own = AGG.set("pools.docs.workload", {"prompt_tokens": 10, "output_tokens": 10, "utilization": 0.96})
+    yield Fails(own, "pools.docs.workload.utilization", ("96 % busy",), "warning")
+
+
+@examples("IF-PRM-009")
+def test_promises_go_together() -> Iterator[Example]:
+    """One promise a metric and percentile, and a higher percentile has no lower bound."""
+    at = "tiers.fast.promises[1]"
+
+    def beside(percentile: float, bound: float, metric: str = "ttft") -> dict[str, object]:
+        return {"metric": metric, "percentile": percentile, "at_most_ms": bound}
+
+    yield Fails(AGG.add("tiers.fast.promises", beside(95, 400)), at, ("p95 of 400 ms", "p95 of 500 ms"))
+    yield Fails(AGG.add("tiers.fast.promises", beside(95, 500)), at, ("p95 of 500 ms",), "warning")
+    yield Fails(
+        AGG.add("tiers.fast.promises", beside(50, 501)), f"{at}.at_most_ms",
+        ("p95 of 500 ms is stricter than ttft p50",), "warning", fix_says=("at most 500 for p50",),
+    )  # fmt: skip
+    yield Passes(AGG.add("tiers.fast.promises", beside(50, 500)))
+    yield Passes(AGG.add("tiers.fast.promises", beside(95, 400, "itl")))
+
+
+@examples("IF-NET-006")
+def test_ranges_of_a_cell() -> Iterator[Example]:
+    """Loopback, link-local and multicast cannot be a network; public addresses belong to somebody."""
+    at = "cells.east-a.network.cidr"
+    for cidr, says in (
+        ("127.0.0.0/16", "loopback"),
+        ("169.254.0.0/16", "link-local"),
+        ("224.0.0.0/16", "multicast"),
+        ("0.0.0.0/16", "this network"),
+        ("240.0.0.0/16", "reserved"),
+    ):
+        yield Fails(AGG.set(at, cidr), at, (cidr, says), fix_says=("private range",))
+    yield Fails(AGG.set(at, "11.0.0.0/16"), at, ("public",), "warning")
+    yield Fails(AGG.set(at, "172.32.0.0/16"), at, ("public",), "warning")
+    for cidr in ("10.16.0.0/16", "172.31.0.0/16", "192.168.0.0/16", "100.127.0.0/16"):
+        yield Passes(AGG.set(at, cidr))
+
+
+@examples("IF-NET-007")
+def test_addresses() -> Iterator[Example]:
+    """A node takes its own address and prefixes of 16: one at least, usually two and one kept warm.
+
+    A quarter of a /20 has 1,024 addresses: 5 + n x 17 fit for n = 59 and not for 60; 5 + n x 49 for 20 and not 21.
+    """
+    at, most = "cells.east-a.network.cidr", f"{WORKER}.replicas.max"
+    narrow = AGG.set(at, "10.16.0.0/20")
+    assert (5 + 59 * 17, 5 + 60 * 17) == (1008, 1025)
+    assert (5 + 20 * 49, 5 + 21 * 49) == (985, 1034)
+    yield Passes(narrow.set(most, 80))
+    yield Fails(narrow.set(most, 84), at, ("21 nodes", "1,034", "1,024"), "warning", fix_says=("use /19",))
+    yield Fails(narrow.set(most, 236), at, ("59 nodes",), "warning")
+    yield Fails(narrow.set(most, 240), at, ("60 nodes", "1,025"), fix_says=("use /18",))
+    yield Passes(AGG.set(most, 240))
+
+
+@examples("IF-PLC-010")
+def test_gateways() -> Iterator[Example]:
+    """A cell to which names lead has a gateway."""
+    at = "cells.east-a.gateways"
+    none = AGG.set(at, {"replicas": 0})
+    yield Fails(none, f"{at}.replicas", ("`east-a`",), "warning")
+    yield Fails(none.set("routing", {"domain": "llm.example.com"}), f"{at}.replicas", ("public names",))
+    yield Passes(AGG.set(at, {"replicas": 1}).set("routing", {"domain": "llm.example.com"}))
+
+
+@examples("IF-REF-011")
+def test_kubernetes_versions() -> Iterator[Example]:
+    """Versions of the catalog: 1.34 to 1.36. Google may have others."""
+    at = "cells.east-a.cluster"
+    yield Fails(
+        AGG.set(at, {"kubernetes": "1.22"}), f"{at}.kubernetes", ("1.22",), fix_says=('"1.34", "1.35", "1.36"',)
+    )
+    yield Passes(AGG.set(at, {"kubernetes": "1.34"}))
+    google = "cells.central-c.cluster"
+    yield Fails(GOOGLE.set(google, {"kubernetes": "1.33"}), f"{google}.kubernetes", ("EKS",), "warning")
+
+
+@examples("IF-ENG-008")
+def test_stages() -> Iterator[Example]:
+    """No more pipeline stages than layers: Qwen3 8B has 36."""
+    at = f"{WORKER}.pipeline_parallel"
+    yield Fails(WIDE.set(at, 40), at, ("36 layers", "40 stages"), fix_says=("at most 36",))
+    yield Passes(WIDE.set(at, 32))
+
+
+@examples("IF-ENG-009")
+def test_experts() -> Iterator[Example]:
+    """Experts divide evenly over tensor x data GPUs: 256 of DeepSeek V3 over 24 leave 11 on some, 10 on others."""
+    deepseek = WIDE.set("models.qwen-8b.catalog", "deepseek-v3").set(f"{WORKER}.tensor_parallel", 8)
+    deepseek = deepseek.set(f"{WORKER}.expert_parallel", True)
+    at = f"{WORKER}.data_parallel"
+    yield Fails(
+        deepseek.set(at, 3), at, ("256 experts", "24 GPUs", "11", "10"), "warning",
+        fix_says=("`data_parallel: 2`", "`data_parallel: 4`"),
+    )  # fmt: skip
+    yield Passes(deepseek.set(at, 4))
+    yield Passes(deepseek.set(at, 3).set(f"{WORKER}.expert_parallel", False))
+
+
+@examples("IF-ENG-010")
+def test_blocks() -> Iterator[Example]:
+    """KV blocks are multiples of 16 tokens; for latent attention 64 (32 at least)."""
+    at = "pools.docs.block_tokens"
+    yield Fails(AGG.set(at, 17), at, ("17",), fix_says=("write 16",))
+    yield Fails(AGG.set(at, 8), at, ("8",), fix_says=("write 16",))
+    yield Passes(AGG.set(at, 48))
+    latent = WIDE.set("models.qwen-8b.catalog", "deepseek-v3").set(f"{WORKER}.tensor_parallel", 8)
+    yield Fails(latent.set(at, 16), at, ("latent", "16"), "warning", fix_says=("write 64",))
+    yield Passes(latent.set(at, 64))
+    shared = "pools.small.block_tokens"
+    yield Fails(SMALL.set(shared, 20), shared, ("20",))
+
+
+@examples("IF-ENG-011")
+def test_prediction() -> Iterator[Example]:
+    """Multi-token prediction needs its modules in the checkpoint: Qwen3 has none, DeepSeek V3 has."""
+    env = WIDE.set(f"{WORKER}.tensor_parallel", 8).set("models.qwen-8b.speculative", {"method": "mtp", "tokens": 1})
+    at = "models.qwen-8b.speculative.method"
+    yield Fails(env, at, ("Qwen3 8B", "deepseek"), "warning", fix_says=("`ngram`",))
+    yield Passes(env.set("models.qwen-8b.catalog", "deepseek-v3"))
+
+
+@examples("IF-FAB-006")
+def test_spread_workers() -> Iterator[Example]:
+    """A worker of 8 GPUs on two g6.12xlarge talks over EFA, unless TCP was asked for."""
+    spread = AGG.set("pools.docs.instance", "g6.12xlarge").set(f"{WORKER}.tensor_parallel", 4)
+    at = f"{WORKER}.pipeline_parallel"
+    spread = spread.set(f"{WORKER}.replicas.desired", 1).set(at, 2)
+    yield Passes(spread)
+    tcp = spread.set("cells.east-a.fabric", {"kind": "tcp"})
+    yield Fails(
+        tcp, at, ("2 nodes", "g6.12xlarge", "TCP"), "warning", fix_says=("`fabric: tcp`", "at most 4 GPUs")
+    )  # fmt: skip
+    yield Passes(tcp.set(at, 1))
+
+
+@examples("IF-PLC-007")
+def test_models_gone_at_the_fewest_nodes() -> Iterator[Example]:
+    """A shared pool that promises keeps every model at its fewest nodes: with none, both models are gone."""
+    some = SMALL.set("tiers.slow.availability_percent", 90)
+    nodes = some.set("pools.small.nodes", {"min": 0, "desired": 1})
+    yield Fails(nodes, "pools.small.nodes.min", ("0 node(s)", "`llama-8b`", "`qwen-8b`"), "warning",
+                fix_says=("write 1",))  # fmt: skip
+    yield Passes(some)
+    here = some.set("cells.east-a.pools.small", {"nodes": {"min": 0, "desired": 1}})
+    yield Fails(here, "cells.east-a.pools.small.nodes.min", ("0 node(s)",), "warning")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_two_cells_of_public_names(share: float) -> None:
+    """A cell that gets no traffic may have no gateway; the finding is then a warning."""
+    west = AGG.set("cells.west", cell("aws", "us-west-2", "us-west-2a", "10.18.0.0/16", "docs"))
+    west = west.set("routing", {"domain": "llm.example.com"}).set("cells.west.gateways", {"replicas": 0})
+    west = west.set("cells.east-a.traffic_share", 1).set("cells.west.traffic_share", 0)
+    [found] = [f for f in west.check().findings if f.rule == "IF-PLC-010"]
+    assert found.severity == "warning", share
