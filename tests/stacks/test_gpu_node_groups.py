@@ -137,7 +137,9 @@ def test_the_autoscaler_knows_what_an_empty_group_would_offer(case: Case) -> Non
     """Tags on the Auto Scaling group for labels, taints, GPUs, EFA and huge pages: scale from zero."""
     cell, planned, stack, document = case
     group = group_of(case)
-    group_name = f"${{aws_eks_node_group.{group['//']['metadata']['uniqueId']}.resources[0].autoscaling_groups[0].name}}"
+    group_name = (
+        f"${{aws_eks_node_group.{group['//']['metadata']['uniqueId']}.resources[0].autoscaling_groups[0].name}}"
+    )
     tags = {
         body["tag"]["key"].removeprefix(f"{TAG}/"): body["tag"]["value"]
         for path, body in every({"": document}, "aws_autoscaling_group_tag")

@@ -20,9 +20,9 @@ SOMEBODY = "u5erofnobody"
 SOMEWHERE = "h0stofnowhere"
 
 
-def synth(name: str, out: Path, *, cwd: Path = ROOT, package: Path | None = None, **environment: str) -> None:
+def synth(name: str, out: Path, *, cwd: Path = ROOT, package: Path = ROOT / "constructs", **environment: str) -> None:
     """`inferfab synth` in a process of its own."""
-    path = {"PYTHONPATH": str(package)} if package else {}
+    path = {"PYTHONPATH": str(package)}
     command = [sys.executable, "-m", "inferfab.cli", "synth", str(file_of(name)), "--out", str(out)]
     done = subprocess.run(
         command, cwd=cwd, env={**os.environ, **path, **environment}, capture_output=True, text=True, check=False
@@ -115,9 +115,7 @@ def test_both_engines_write_the_same(name: str, tmp_path: Path) -> None:
             assert without_versions(json.loads(content)) == without_versions(json.loads(other[path])), path
         else:
             assert content == other[path], path
-    versions = {
-        engine: json.loads(files["manifest.json"])["version"] for engine, files in trees.items()
-    }
+    versions = {engine: json.loads(files["manifest.json"])["version"] for engine, files in trees.items()}
     assert versions["cdktf"] == "0.21.0"
     assert versions["cdktn"].startswith("0.24."), "the other engine really ran"
 
