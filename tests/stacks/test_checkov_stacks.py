@@ -1,12 +1,11 @@
 """checkov over every stack of every environment: what fails has its reason beside it, and every reason is needed."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aws.checkov import Scan, scan
 from synthesized import ALL, stacks
 
+from aws.checkov import Scan, scan
 from inferfab.terraform.skips import recorded_skips
 
 CANARY = "aws_ebs_volume.canary"

@@ -29,12 +29,12 @@ each = pytest.mark.parametrize("case", CASES)
 
 
 def group_of(case: Case) -> Any:
-    cell, group, stack, document = case
+    _, group, stack, document = case
     return at(document, "aws_eks_node_group", f"{stack}/{group.name}/group")
 
 
 def template_of(case: Case) -> Any:
-    cell, group, stack, document = case
+    _, group, stack, document = case
     return at(document, "aws_launch_template", f"{stack}/{group.name}/template/template")
 
 

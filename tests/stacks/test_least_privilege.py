@@ -138,7 +138,7 @@ def test_a_wildcard_resource_has_its_reason_beside_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_policies_of_resources_name_who(name: str) -> None:
-    """A key, a topic or a bucket lets in named roles of this account, or a service under a condition; never everyone."""
+    """A key, topic or bucket lets in named roles of this account, or a service under a condition; never everyone."""
     for stack, type_, address, text in policies(name):
         for statement in allowed(text):
             principal = statement.get("Principal")
