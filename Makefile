@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SCANNER := .venv-checkov
 
 .DEFAULT_GOAL := help
-.PHONY: help synth plan check test lint types checkov scanner bench clean
+.PHONY: help synth plan check test lint types checkov scanner bench moto clean
 
 help:
 	@echo "make synth ENV=prod  set up, then write Terraform JSON for environments/prod.yaml into cdktf.out (default: dev)"
@@ -65,5 +65,16 @@ bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.synth
 
+# Its own environment: moto brings sixty packages that nothing else needs. For tools/plan_against_moto.py.
+moto: .venv-moto/installed
+
+.venv-moto/installed: constraints-moto.txt
+	$(PYTHON) -m venv .venv-moto
+	.venv-moto/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-moto.txt 'moto[server]'
+	@touch $@
+
+# The state of a bootstrap stack is beside it until it has moved into the bucket.
 clean:
-	rm -rf $(VENV) $(SCANNER) cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@! find cdktf.out -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
+		{ echo "that is Terraform state: see docs/deploy.md, then delete it by hand" >&2; exit 1; }
+	rm -rf $(VENV) $(SCANNER) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis

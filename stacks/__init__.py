@@ -7,11 +7,12 @@ In a checkout this is the folder `stacks/`, run by `python -m stacks` (cdktf.jso
 from inferfab.plan.fleet import FleetPlan
 from inferfab.terraform import App
 
+from .bootstrap import BootstrapStack
 from .cluster_platform import PlatformStack
 from .foundation import FoundationStack
 from .globals import GlobalStack
 
-__all__ = ["FoundationStack", "GlobalStack", "PlatformStack", "build"]
+__all__ = ["BootstrapStack", "FoundationStack", "GlobalStack", "PlatformStack", "build", "build_bootstrap"]
 
 
 def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
@@ -23,3 +24,8 @@ def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
     if cells:
         names.append(GlobalStack(app, fleet).node.id)
     return tuple(names)
+
+
+def build_bootstrap(app: App, fleet: FleetPlan, *, in_bucket: bool) -> tuple[str, ...]:
+    """Add the stack that makes the state bucket; it is applied once, before all others."""
+    return (BootstrapStack(app, fleet, in_bucket=in_bucket).node.id,)

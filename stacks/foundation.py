@@ -18,7 +18,7 @@ from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
-from inferfab.aws.projection import existing_network_spec, gpu_node_group_spec, names_of, network_spec
+from inferfab.aws.projection import existing_network_spec, gpu_node_group_spec, launchers, names_of, network_spec
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -64,7 +64,6 @@ class FoundationStack(AwsStack):
 
     def _cluster_key(self) -> ClusterKey:
         cell, names = self._cell, self._names
-        spot = any(group.capacity.kind == "spot" for group in cell.node_groups)
         logs = (f"/aws/eks/{cell.cluster}/cluster", names.flow_log_group, names.capacity_log_group)
         return ClusterKey(
             self,
@@ -74,7 +73,7 @@ class FoundationStack(AwsStack):
                 region=self.region,
                 alias=names.cluster_key,
                 log_group_names=logs,
-                launched_by=("autoscaling", "spot") if spot else ("autoscaling",),
+                launched_by=launchers(cell),
                 protected=self._fleet.ownership.protected,
             ),
         )

@@ -6,6 +6,8 @@ from types import ModuleType
 
 import pytest
 
+from inferfab import check, load_text
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -27,12 +29,32 @@ def test_documents_are_current(name: str) -> None:
 
 
 def test_readme_shows_output() -> None:
-    """The README's excerpts are found by the tool: two of them, neither empty."""
+    """The README's excerpts are found by the tool: three of them, none empty."""
     found = list(_tool().EXCERPT.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert [m["command"] for m in found] == ["plan prod", "check docs/examples/broken.yaml"]
+    assert [m["command"] for m in found] == ["synth prod", "plan prod", "check docs/examples/broken.yaml"]
     assert all(m[0].count("\n") > 10 for m in found)
 
 
 def test_the_top_level_folder_does_not_shadow_constructs() -> None:
     """With an `__init__.py`, `constructs/` would hide PyPI's `constructs`, and cdktf with it."""
     assert not (ROOT / "constructs" / "__init__.py").exists()
+
+
+def _block(language: str) -> str:
+    """The README's first fenced block of a language."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return text.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+
+
+def test_the_readme_environment_passes_check() -> None:
+    """Who pastes the README's environment gets a plan."""
+    checked = check(load_text(_block("yaml")))
+    assert [f for f in checked.findings if f.severity != "info"] == []
+    assert checked.plan is not None
+
+
+def test_the_readme_python_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who pastes the README's Python gets the number of GPUs last."""
+    monkeypatch.chdir(ROOT)
+    exec(_block("python"), {})
+    assert capsys.readouterr().out.splitlines()[-1] == "200"

@@ -5,8 +5,10 @@ Run after a change of output, prices or environments: ``python tools/update_docs
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -14,12 +16,24 @@ EXCERPT = re.compile(
     r"(<!-- excerpt: inferfab (?P<command>[^>]*?)(?: lines (?P<lines>\d+))? -->\n)```\n.*?```\n", re.DOTALL
 )
 
+WRITING = ("synth", "bootstrap")
+"""Commands that leave files; they run in a temporary folder."""
+
 
 def run(*words: str) -> str:
     """What the command prints on 124 columns; exit code 1 is fine, `check` has it for a broken file."""
     environment = {**os.environ, "COLUMNS": "124", "NO_COLOR": "1"}
-    words = (sys.executable, "-m", "inferfab.cli", *words)
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        # `synth` writes files, beside the environments of whoever runs it.
+        shutil.copytree(ROOT / "environments", Path(folder) / "environments")
+        done = subprocess.run(
+            (sys.executable, "-m", "inferfab.cli", *words),
+            cwd=folder if words[0] in WRITING else ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
 
 

@@ -16,6 +16,8 @@ from inferfab.record import Record
 
 _PACKAGE = "inferfab.stacks"
 MANIFEST = "manifest.json"
+BOOTSTRAP = "bootstrap"
+"""Folder in the output of `synth` where `bootstrap` writes by default, an environment a folder."""
 
 
 class SynthesisError(Exception):
@@ -58,13 +60,23 @@ def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:
     return write_app(lambda app: build(app, fleet), out)
 
 
+def synthesize_bootstrap(fleet: FleetPlan, out: Path, *, in_bucket: bool) -> tuple[StackFile, ...]:
+    """Write the stack that makes the environment's state bucket into ``out``.
+
+    :param in_bucket: keep its own state in that bucket, which must be there by then; else in a file beside it.
+    :raises SynthesisError: as :func:`synthesize`.
+    """
+    build: Callable[..., tuple[str, ...]] = stacks_package().build_bootstrap
+    return write_app(lambda app: build(app, fleet, in_bucket=in_bucket), out)
+
+
 def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[StackFile, ...]:
     """Synthesize into a folder beside ``out``, then put it in its place."""
     from inferfab.terraform import new_app
 
     if out.exists() and not out.is_dir():
         raise SynthesisError(f"{out} is a file; name a folder")
-    if out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).is_file():
+    if out.is_dir() and not (out / MANIFEST).is_file() and any(found.name != BOOTSTRAP for found in out.iterdir()):
         raise SynthesisError(f"{out} holds files that are not an earlier output of this command; name another folder")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -72,15 +84,13 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
     except OSError as error:
         raise SynthesisError(f"cannot write beside {out}: {error.strerror or error}") from error
     try:
-        app = new_app(str(fresh))
+        # Absolute: the engine's Node process may have been started in another folder.
+        app = new_app(str(fresh.resolve()))
         names = build(app)
         app.synth()
         files = tuple(_stack_file(fresh, name) for name in names)
         fresh.chmod(0o755)
-        if out.exists():
-            _keep_terraform_folders(out, fresh)
-            shutil.rmtree(out)
-        fresh.replace(out)
+        _put_in_place(fresh, out.resolve() if out.is_symlink() else out)
     except OSError as error:
         raise SynthesisError(f"cannot write {out}: {error.strerror or error}") from error
     finally:
@@ -88,13 +98,50 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
     return files
 
 
-def _keep_terraform_folders(old: Path, new: Path) -> None:
-    """`terraform init` leaves providers and lock files in a stack's folder, which outlive a new synthesis."""
+def _put_in_place(fresh: Path, out: Path) -> None:
+    """The earlier output is deleted last, when all that Terraform left in it is in the new one."""
+    if not out.exists():
+        fresh.replace(out)
+        return
+    lost = sorted(
+        str(state)
+        for state in (out / "stacks").glob("*/*.tfstate")
+        if state.stat().st_size and not (fresh / "stacks" / state.parent.name).is_dir()
+    )
+    if lost:
+        raise SynthesisError(
+            f"{', '.join(lost)}: Terraform's state of a stack that this command does not write; move it into its "
+            "bucket (then delete the file), or name another folder"
+        )
+    aside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.earlier."))
+    out.replace(aside)
+    try:
+        fresh.replace(out)
+    except OSError:
+        aside.replace(out)
+        raise
+    try:
+        _keep_terraforms_own(aside, out)
+    except OSError as error:
+        raise SynthesisError(
+            f"{out} is written, but not all that Terraform had left in the earlier output could be moved there "
+            f"({error.strerror or error}); the rest is in {aside}"
+        ) from error
+    shutil.rmtree(aside)
+
+
+def _keep_terraforms_own(old: Path, new: Path) -> None:
+    """`terraform init` leaves providers and a lock file in a stack's folder; the state of a bootstrap stack is there
+    until it moves into the bucket. They outlive a new synthesis, and so do the folders of `bootstrap`.
+    """
     for folder in (old / "stacks").glob("*"):
-        for name in (".terraform", ".terraform.lock.hcl"):
-            kept, target = folder / name, new / "stacks" / folder.name
-            if kept.exists() and target.is_dir() and not (target / name).exists():
-                kept.replace(target / name)
+        for pattern in (".terraform", ".terraform.lock.hcl", "*.tfstate", "*.tfstate.backup"):
+            for kept in folder.glob(pattern):
+                target = new / "stacks" / folder.name
+                if target.is_dir() and not (target / kept.name).exists():
+                    kept.replace(target / kept.name)
+    if (old / BOOTSTRAP).is_dir() and not (new / BOOTSTRAP).exists():
+        (old / BOOTSTRAP).replace(new / BOOTSTRAP)
 
 
 def _stack_file(out: Path, name: str) -> StackFile:

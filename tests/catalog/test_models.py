@@ -103,6 +103,42 @@ def test_parameters_are_the_published_ones(model: str, total: float, active: flo
     assert shape.active_parameters == pytest.approx(active, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("model", "layers", "experts", "width", "of_a_token"),
+    [
+        ("qwen3-30b-a3b", 48, 128, 768, 8),
+        ("qwen3-235b-a22b", 94, 128, 1536, 8),
+        ("qwen3-coder-480b-a35b-instruct", 62, 160, 2560, 8),
+        ("deepseek-v3", 61 - 3, 256, 2048, 8),
+        ("deepseek-r1", 61 - 3, 256, 2048, 8),
+        ("gpt-oss-20b", 24, 32, 2880, 4),
+        ("gpt-oss-120b", 36, 128, 2880, 4),
+        ("mixtral-8x7b-instruct", 32, 8, 14_336, 2),
+        ("glm-4.5", 92 - 3, 160, 1536, 8),
+        ("glm-4.5-air", 46 - 1, 128, 1408, 8),
+        ("glm-4.6", 92 - 3, 160, 1536, 8),
+        ("kimi-k2-instruct", 61 - 1, 384, 2048, 8),
+    ],
+)
+def test_routed_experts_add_up(model: str, layers: int, experts: int, width: int, of_a_token: int) -> None:
+    """Layers less the dense ones at the start x experts x gate, up and down matrix, by hand from the configs;
+    gpt-oss adds biases. What a token leaves out, (1 - k/E) of them, is the difference of total and active
+    parameters (within 4 %: some published active counts leave out embeddings)."""
+    shape = models()[model].shape
+    one = 3 * shape.hidden_size * width
+    if model.startswith("gpt-oss"):
+        one += 2 * width + shape.hidden_size
+    assert shape.expert_parameters == layers * experts * one
+    left_out = shape.expert_parameters * (1 - of_a_token / experts)
+    assert left_out == pytest.approx(shape.parameters - shape.active_parameters, rel=0.04)
+
+
+def test_every_sparse_model_states_its_experts() -> None:
+    """The split of memory over data-parallel ranks rests on it."""
+    for name, model in models().items():
+        assert (model.shape.expert_parameters is not None) == (model.shape.experts > 0), name
+
+
 def test_a_dense_llama_adds_up_to_its_parameters() -> None:
     """70B: two embeddings, and in each layer Q, O, K, V, three FFN matrices (28,672) and two norms."""
     shape = models()["llama-3.1-70b-instruct"].shape
@@ -210,6 +246,15 @@ def test_more_active_than_total_parameters_are_refused(document: dict[str, Any],
     text = refusal(document, tmp_path)
     assert "models.llama-3.1-70b-instruct.shape" in text
     assert "active_parameters is larger than parameters" in text
+
+
+def test_experts_without_number_or_larger_than_the_model_are_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    """`expert_parameters` belongs to `experts`, and is part of all parameters."""
+    shape = document["models"]["llama-3.1-70b-instruct"]["shape"]
+    shape["expert_parameters"] = 60e9
+    assert "expert_parameters needs `experts`" in refusal(document, tmp_path)
+    shape |= {"experts": 8, "expert_parameters": 71e9}
+    assert "expert_parameters is larger than parameters" in refusal(document, tmp_path)
 
 
 def test_query_heads_that_do_not_divide_are_refused(document: dict[str, Any], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from inferfab.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CONSTRUCTS = str(Path(inferfab.__file__).resolve().parents[1])
-COMMANDS = ("init", "check", "plan", "diff", "explain", "schema", "catalog")
+COMMANDS = ("init", "check", "plan", "diff", "bootstrap", "synth", "explain", "schema", "catalog")
 BROKEN = "name: Dev\nowner: x\n"
 ENV = {
     **{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")},
@@ -146,7 +146,7 @@ def test_plan_json_reads_back(run) -> None:  # type: ignore[no-untyped-def]
         ("dev", "dev"),
     ):
         same = run("diff", *pair)
-        assert (same.code, same.out) == (0, "dev and dev plan the same fleet.\n")
+        assert (same.code, same.out) == (0, "dev (before) and dev (after) plan the same fleet.\n")
 
 
 def test_plan_counts_warnings_on_stderr(run) -> None:  # type: ignore[no-untyped-def]
@@ -392,11 +392,13 @@ def test_hostile_plan_json(run) -> None:  # type: ignore[no-untyped-def]
     """A plan JSON is no more trusted than an environment: names in it, and keys that do not belong."""
     plan = json.loads(run("plan", "dev", "-f", "json").out)
     plan["ownership"]["name"] = HOSTILE
-    plan["cells"][0]["name"] = HOSTILE
+    plan["cells"][0]["cluster"] = HOSTILE
     Path("named.json").write_text(json.dumps(plan), encoding="utf-8")
+    plan["cells"][0]["name"] = HOSTILE
+    Path("dangling.json").write_text(json.dumps(plan), encoding="utf-8")
     plan[HOSTILE] = 1
     Path("keyed.json").write_text(json.dumps(plan), encoding="utf-8")
-    for file, code in (("named.json", 0), ("keyed.json", 1)):
+    for file, code in (("named.json", 0), ("dangling.json", 1), ("keyed.json", 1)):
         ran = run("diff", file, "dev")
         assert ran.code == code, ran.err
         assert_tame(ran.out)

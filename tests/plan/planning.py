@@ -25,7 +25,8 @@ def served(catalog: str, name: str = "m", **fields: Any) -> ModelPlan:
 
 def memory(model: ModelPlan, gpu: str, tensor: int = 1, **more: Any) -> MemoryPlan:
     """Memory of a worker with vLLM's default utilization, 8,192 batched tokens and 256 sequences."""
-    parallel = Parallelism(tensor=tensor, pipeline=more.pop("pipeline", 1), data=more.pop("data", 1))
+    spread = {key: more.pop(key) for key in ("pipeline", "data", "expert") if key in more}
+    parallel = Parallelism(tensor=tensor, **spread)
     settings = {"gpu_memory_utilization": 0.92, "batched_tokens": 8192, "sequences": 256, **more}
     return plan_memory(model, gpus()[gpu], parallel, **settings)
 

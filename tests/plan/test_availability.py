@@ -219,3 +219,10 @@ def test_never_rises_when_replicas_fall(n: int, load: int) -> None:
     load = min(load, n - 1)
     fewer = binomial(n - 1, load, 1 - NODE) * UP
     assert available_share((cell("a", n),), load / n) >= fewer - 1e-12
+
+
+def test_basis_reads_well_for_small_nodes() -> None:
+    """The rate is that of eight GPUs, and the sentence says how one GPU follows from it."""
+    basis = plan_availability("t", "m", (cell("a", 1),), utilization=0.7, target_percent=None).basis
+    assert basis.startswith("a node with 8 GPUs is down ")
+    assert "one with fewer in proportion to its GPUs" in basis

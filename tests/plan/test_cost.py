@@ -1,17 +1,21 @@
 """Prices in their order, and dollars per million tokens in both definitions."""
 
+import io
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from rich.console import Console
 
 from inferfab.environment.capacity import Capacity
+from inferfab.environment.environment import Environment
 from inferfab.environment.money import PriceOverlay
 from inferfab.plan.cost import HourlyPrice, Money, hourly_price, token_cost
 from inferfab.plan.fleet import plan
-from inferfab.plan.quantities import Range
+from inferfab.plan.quantities import Bounds, Range
+from inferfab.render.text.plan_tables import print_plan, without_price
 
-from .planning import aggregated, disaggregated, environment_of, pool_plan, prod_plan
+from .planning import aggregated, disaggregated, environment_of, pool_plan, prod_plan, tree
 
 BLOCK = {"kind": "capacity_block", "id": "cr-0123456789abcdef0", "ends_at": "2027-01-31T11:30:00Z"}
 
@@ -183,3 +187,23 @@ def test_prod_parts_add_up() -> None:
             [p.cost for p in fleet.pools],
         ):
             assert sum(getattr(p, size).usd_per_hour.low for p in parts) == pytest.approx(whole)
+
+
+def test_gpus_without_a_price_are_counted() -> None:
+    """A pool on p5e (no price known: 2 workers of 4 GPUs on one node of 8, at most 4 on two) beside one on p5en."""
+    made = tree()
+    made["pools"] = {
+        "unpriced": {
+            "tier": "batch",
+            **aggregated("p5e.48xlarge", tensor_parallel=4, replicas={"desired": 2, "min": 0, "max": 4}),
+        },
+        "priced": {"tier": "batch", **aggregated(tensor_parallel=4)},
+    }
+    made["cells"]["a"]["pools"] = {"unpriced": None, "priced": None}
+    fleet = plan(Environment.model_validate(made))
+    assert fleet.cost.unpriced_gpus == Bounds(min=0, desired=8, max=16)
+    assert prod_plan().cost.unpriced_gpus == Bounds(min=0, desired=0, max=0)
+    console = Console(file=(out := io.StringIO()), width=124)
+    print_plan(console, fleet)
+    assert "(GPU nodes, without 8 (0–16) GPUs that have no price)" in " ".join(out.getvalue().split())
+    assert "no price" not in without_price(prod_plan())

@@ -92,7 +92,8 @@ def engine(
     )  # fmt: skip
     return plan_engine(
         pair, model, role, asked, memory, transport,
-        block_tokens=default_block_tokens(pair, model.shape), mean_sequence_tokens=2000, image_registry=None,
+        block_tokens=default_block_tokens(pair, model.shape), max_sequences=asked.max_sequences or 256,
+        image_registry=None,
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from inferfab.catalog.instances import instances
 from inferfab.plan.fabric import FabricKind, plan_role_fabric
-from inferfab.plan.kv_transfer import KvTransferPlan, plan_kv_transfer
+from inferfab.plan.kv_transfer import KvTransferPlan, TransferEnd, plan_kv_transfer
+from inferfab.plan.memory import Parallelism
 from strategies import MODELS, cheap
 
 from .planning import disaggregated, pool_plan, served
@@ -19,13 +20,20 @@ def transfer(
     kind: FabricKind = "efa",
     *,
     gpus: tuple[int, int] = (4, 4),
+    data: tuple[int, int] = (1, 1),
     prompt: int = 2000,
     ttft: float | None = 500.0,
     share: float = 0.2,
     model=LLAMA,  # type: ignore[no-untyped-def]
 ) -> KvTransferPlan:
     found = (instances("aws") | instances("gcp"))[machine]
-    sides = [plan_role_fabric(kind, found, n) for n in gpus]
+    sides = [
+        TransferEnd(
+            fabric=plan_role_fabric(kind, found, tensor * ranks, ranks),
+            parallel=Parallelism(tensor=tensor, data=ranks),
+        )
+        for tensor, ranks in zip(gpus, data, strict=True)
+    ]
     return plan_kv_transfer(model, *sides, prompt_tokens=prompt, ttft_promise_ms=ttft, share_of_ttft=share)
 
 
@@ -57,6 +65,73 @@ def test_notes_example() -> None:
 def test_slower_side_decides() -> None:
     """TP8 to TP2: four EFAs of 200 Gbit/s bound the pair, whichever side is the narrow one."""
     assert transfer(gpus=(8, 2)).line_gbps == transfer(gpus=(2, 8)).line_gbps == 800
+
+
+def test_one_prompt_has_the_interfaces_of_one_rank() -> None:
+    """DP8 on a p5en: 16 EFAs of 200 Gbit/s over eight ranks are 400 Gbit/s a rank, half of it usable."""
+    got = transfer(gpus=(1, 1), data=(8, 8))
+    assert (got.line_gbps, got.available_gbps) == (400, 200)
+    # 327.68 MB at 200 Gbit/s, not at the node's 1,600.
+    assert got.transfer_ms == pytest.approx(13.1072)
+
+
+def test_ranks_of_either_side_bound() -> None:
+    """TP8 without data parallelism has 3,200 Gbit/s; four ranks of TP2 on the other side have 800 each."""
+    assert transfer(gpus=(8, 2), data=(1, 4)).line_gbps == transfer(gpus=(2, 8), data=(4, 1)).line_gbps == 800
+
+
+def test_ranks_over_two_nodes() -> None:
+    """DP16 on two p5 (32 EFAs of 100 Gbit/s each): 6,400 Gbit/s over 16 ranks are 400, as on one node with DP8."""
+    model = served("deepseek-r1", kv_cache_dtype="fp8")
+    got = transfer("p5.48xlarge", gpus=(1, 1), data=(16, 8), model=model)
+    assert got.line_gbps == 400
+    assert got.bytes_moved == got.bytes_per_request == 2000 * 61 * 576
+
+
+def test_latent_attention_is_pulled_by_every_gpu() -> None:
+    """TP8 to TP8 of DeepSeek: each of eight GPUs pulls all of 70.3 MB over its own two EFAs (400 Gbit/s, half
+    usable): 2.8 ms, eight times what one copy over 3,200 Gbit/s takes."""
+    got = transfer(gpus=(8, 8), model=served("deepseek-r1", kv_cache_dtype="fp8"))
+    assert got.bytes_moved == 8 * got.bytes_per_request == 8 * 2000 * 61 * 576
+    assert got.line_gbps == 3200
+    assert got.transfer_ms == pytest.approx(2000 * 61 * 576 * 8 / 200e9 * 1000)
+
+
+def test_copies_on_the_prefill_side_do_not_send() -> None:
+    """TP8 to one rank of TP1, latent attention: the one GPU that pulls reads from one of the eight that hold the
+    same, so one GPU's two EFAs bound either side. From TP1 to TP8 one GPU sends eight copies."""
+    model = served("deepseek-r1", kv_cache_dtype="fp8")
+    narrow = transfer(gpus=(8, 1), model=model)
+    assert (narrow.line_gbps, narrow.bytes_moved) == (400, narrow.bytes_per_request)
+    wide = transfer(gpus=(1, 8), model=model)
+    assert (wide.line_gbps, wide.bytes_moved) == (400, 8 * wide.bytes_per_request)
+
+
+def test_heads_are_shared_until_there_is_one_a_gpu() -> None:
+    """Llama's eight KV heads over TP4 to TP8 move once; Qwen3-30B's four over TP8 move twice (two GPUs a head), and
+    from TP8 to TP2 only four of eight GPUs send: half of 3,200, and TP2 has 800."""
+    assert transfer(gpus=(4, 8)).bytes_moved == 327_680_000
+    qwen = served("qwen3-30b-a3b", kv_cache_dtype="fp8")
+    once = 2000 * 2 * 48 * 4 * 128
+    assert transfer(gpus=(8, 8), model=qwen).bytes_moved == 2 * once
+    four = transfer(gpus=(8, 4), model=qwen)
+    assert (four.bytes_moved, four.line_gbps) == (once, 1600)
+    assert transfer(gpus=(8, 2), model=qwen).line_gbps == 800
+
+
+def test_tcp_is_told_for_one_transfer() -> None:
+    """1 GB/s is what a transfer reaches over TCP, whatever the number of ranks."""
+    assert transfer(kind="tcp", gpus=(1, 1), data=(8, 8)).line_gbps == 8
+
+
+def test_the_pool_passes_its_ranks() -> None:
+    """DP4 x TP2 on a p5en: 3,200 Gbit/s over four ranks, half usable."""
+    part = {"tensor_parallel": 2, "data_parallel": 4, "replicas": {"desired": 1}}
+    got = pool_plan(disaggregated(prefill=part, decode=part))
+    assert got.kv_transfer is not None
+    assert got.kv_transfer.available_gbps == 400
+    assert got.role("decode").fabric.usable_gbps_per_rank == 400
+    assert got.role("decode").fabric.usable_gbps_per_worker == 1600
 
 
 def test_roce_burst() -> None:
@@ -111,6 +186,7 @@ def test_monotone(name: str, prompt: int, more: int, gpus: int) -> None:
     short, long = (transfer(model=model, prompt=p, gpus=(gpus, gpus)) for p in (prompt, prompt + more))
     assert long.bytes_per_request >= short.bytes_per_request
     assert short.transfer_ms is not None
-    assert short.transfer_ms == pytest.approx(short.bytes_per_request * 8 / (gpus * 200 * 1e9) * 1000)
+    assert short.transfer_ms == pytest.approx(short.bytes_moved * 8 / (gpus * 200 * 1e9) * 1000)
+    assert short.bytes_moved >= short.bytes_per_request * (1 - 1e-9)
     assert short.needed_gbps is not None
     assert short.keeps_budget == (short.transfer_ms <= 100 * (1 + 1e-9))

@@ -87,13 +87,73 @@ def test_data_parallel_multiplies_capacity() -> None:
 
 
 def test_experts_are_spread_over_data_parallel_ranks() -> None:
-    """DeepSeek R1 on DP8: 37/671 of the weights on each rank, the rest in eight parts."""
+    """DeepSeek R1 on DP16: a sixteenth of the routed experts on each rank, attention, shared experts and embeddings
+    whole. Experts with the multi-token module: 688.59 GB less the rest; the rest: 2 x 129,280 x 7,168 embeddings
+    at 16 bits and what is left of 671.03e9 - 653.91e9 at 8."""
     model = served("deepseek-r1")
-    active = 37.0e9 / 671_026_419_200
-    expected = 688_586_727_753 * (active + (1 - active) / 8)
-    assert weights_bytes_per_gpu(model, Parallelism(data=8)) == pytest.approx(expected, abs=1)
-    # 37.97 GB + 81.3 GB: it fits a B200, as DeepSeek's own deployments on 8 GPUs do.
-    assert expected / 1e9 == pytest.approx(119.3, abs=0.1)
+    embeddings = 2 * 129_280 * 7168
+    rest = 671_026_419_200 - 653_908_770_816 + embeddings
+    assert rest == 18_971_006_464
+    expected = rest + (688_586_727_753 - rest) / 16
+    assert weights_bytes_per_gpu(model, Parallelism(data=16)) == pytest.approx(expected, abs=1)
+    assert expected / 1e9 == pytest.approx(60.8, abs=0.05)
+
+
+def test_deepseek_on_two_p5_fits() -> None:
+    """16 ranks with expert parallelism on 16 x H100 (78.7 GB at 92 %): 60.8 GB of weights and 8 GB of overhead at
+    most leave room, where 37/671 of the weights counted twice (82.9 GB) did not."""
+    got = memory(served("deepseek-r1", kv_cache_dtype="fp8"), "h100", data=16, expert=True)
+    assert got.fits
+    assert got.weights_bytes_per_gpu / 1e9 == pytest.approx(60.8, abs=0.05)
+
+
+def test_experts_are_spread_without_expert_parallel_too() -> None:
+    """vLLM cuts the experts over TP x DP devices either way: in parts, or whole where the number divides."""
+    for name, tensor, data in (("deepseek-r1", 1, 16), ("qwen3-235b-a22b", 4, 2), ("gpt-oss-20b", 2, 4)):
+        model = served(name)
+        whole, parts = (
+            weights_bytes_per_gpu(model, Parallelism(tensor=tensor, data=data, expert=e)) for e in (True, False)
+        )
+        assert whole == parts
+
+
+def test_whole_experts_leave_a_fullest_gpu() -> None:
+    """160 experts over 64 GPUs: some hold three, none two and a half."""
+    model = served("qwen3-coder-480b-a35b-instruct")
+    parts = weights_bytes_per_gpu(model, Parallelism(tensor=8, data=8))
+    whole = weights_bytes_per_gpu(model, Parallelism(tensor=8, data=8, expert=True))
+    # 480,154,875,392 bytes and the embeddings' second byte; the rest beside the experts: 12.07e9 and that byte.
+    embeddings = 2 * 151_936 * 6144
+    rest = 480_154_875_392 - 468_084_326_400 + embeddings
+    assert parts == pytest.approx(rest / 8 + 468_084_326_400 / 64, abs=1)
+    assert whole == pytest.approx(rest / 8 + 468_084_326_400 * 3 / 160, abs=1)
+
+
+def test_four_bit_checkpoints_keep_all_but_experts_wide() -> None:
+    """gpt-oss-20b: 20.915e9 - 19.117e9 = 1.798e9 parameters at 16 bits are 3.60 GB; the experts' part of 13.76 GB is
+    10.17 GB, which is 19.117e9 at 4.25 bits (10.16 GB) and so confirms the split."""
+    model = served("gpt-oss-20b")
+    rest = 2 * (20_914_757_184 - 19_116_933_120)
+    assert weights_bytes_per_gpu(model, Parallelism(data=4)) == pytest.approx(rest + (13_761_264_768 - rest) / 4, abs=1)
+    assert 13_761_264_768 - rest == pytest.approx(19_116_933_120 * 4.25 / 8, rel=0.001)
+
+
+def test_unstated_expert_parameters_count_what_a_token_leaves_out() -> None:
+    """A shape without `expert_parameters`: 100e9 parameters of which 10e9 are active has at least 90e9 in experts."""
+    shape = models()["qwen3-235b-a22b"].shape
+    bare = shape.model_copy(update={"parameters": 100e9, "active_parameters": 10e9, "expert_parameters": None})
+    assert bare.routed_parameters == 90e9
+    assert models()["qwen3-8b"].shape.routed_parameters == 0
+
+
+@cheap
+@given(st.sampled_from([n for n, m in models().items() if m.shape.experts]), st.sampled_from((1, 2, 4, 8)))
+def test_ranks_together_hold_all_experts_once(name: str, data: int) -> None:
+    """One rank holds the whole checkpoint; n ranks hold its experts once and the rest n times, never less."""
+    model = served(name)
+    a_rank = weights_bytes_per_gpu(model, Parallelism(data=data))
+    assert weights_bytes_per_gpu(model, Parallelism()) == model.weights_bytes
+    assert model.weights_bytes / data <= a_rank <= model.weights_bytes
 
 
 def test_draft_takes_weights_and_cache() -> None:
@@ -173,3 +233,17 @@ def test_nothing_is_counted_twice(name: str, gpu: str, shape: Parallelism) -> No
         used = got.weights_bytes_per_gpu + got.draft_bytes_per_gpu + got.overhead_bytes_per_gpu
         assert used + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9
     assert got.fits == (got.concurrent_sequences >= shape.data)
+
+
+def test_kv_figures_of_a_model_with_windows() -> None:
+    """Gemma 3 27B at 32k in bf16: bytes a token x tokens held is not the capacity, as 52 of 62 layers stop at 1,024
+    tokens; the bytes of a full sequence are what the capacity divides by."""
+    got = memory(served("gemma-3-27b"), "h200")
+    # 2 x 16 heads x 128 x 2 bytes x (10 layers x 32,768 + 52 layers x 1,024).
+    assert got.kv_bytes_per_sequence_per_gpu == 2 * 16 * 128 * 2 * (10 * 32_768 + 52 * 1024)
+    assert got.kv_bytes_per_token == 8192 * 62
+    assert got.concurrent_sequences == got.kv_capacity_bytes_per_gpu // got.kv_bytes_per_sequence_per_gpu
+    assert got.kv_capacity_tokens == math.floor(
+        got.kv_capacity_bytes_per_gpu * 32_768 / got.kv_bytes_per_sequence_per_gpu
+    )
+    assert got.kv_bytes_per_token * got.kv_capacity_tokens > 4 * got.kv_capacity_bytes_per_gpu

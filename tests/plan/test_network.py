@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inferfab.catalog.instances import instances
 from inferfab.environment.cells import Cell
+from inferfab.plan.fleet import plan
 from inferfab.plan.network import NetworkPlan, plan_network
 from strategies import cheap
 
+from .planning import aggregated, environment_of
 
-def network(cidr: str, *, cloud: str = "aws", nics: int = 0, **fields: object) -> NetworkPlan:
+
+def network(cidr: str, *, cloud: str = "aws", nics: int = 0, gvnics: int = 1, **fields: object) -> NetworkPlan:
     region, zone = {"aws": ("us-east-1", "us-east-1a"), "gcp": ("us-central1", "us-central1-a")}[cloud]
     cell = Cell.model_validate(
         {
@@ -20,7 +24,7 @@ def network(cidr: str, *, cloud: str = "aws", nics: int = 0, **fields: object) -
             "pools": {"p": None}, **fields,
         }
     )  # fmt: skip
-    return plan_network(cell, nics)
+    return plan_network(cell, nics, gvnics)
 
 
 def test_aws_by_hand() -> None:
@@ -61,17 +65,47 @@ def test_existing_network_is_not_cut() -> None:
     assert (got.existing_id, got.subnets) == ("vpc-1", ())
 
 
+def test_further_gvnics() -> None:
+    """Two gVNICs: the second stands in the third sixteenth's first /22. Nine (A3 Mega): the eighth 10.32.32.0/19 in
+    eight parts; no instance type takes more than the eighth has room for."""
+    two = [s.cidr for s in network("10.32.0.0/16", cloud="gcp", gvnics=2).subnets if s.purpose == "gvnic"]
+    assert two == ["10.32.32.0/22"]
+    nine = [(s.name, s.cidr) for s in network("10.32.0.0/16", cloud="gcp", gvnics=9).subnets if s.purpose == "gvnic"]
+    assert nine == [(f"gvnic-{n}", f"10.32.{32 + 4 * (n - 1)}.0/22") for n in range(1, 9)]
+    smallest = [s.cidr for s in network("10.32.0.0/20", cloud="gcp", gvnics=9).subnets if s.purpose == "gvnic"]
+    # 10.32.2.0/23 in eight parts of 64 addresses.
+    assert smallest == [f"10.32.{2 + n // 4}.{64 * (n % 4)}/26" for n in range(8)]
+
+
+@pytest.mark.parametrize("machine", list(instances("gcp")))
+@pytest.mark.parametrize("prefix", [16, 20])
+def test_every_machine_of_google_has_its_subnets(machine: str, prefix: int) -> None:
+    """Each network interface of the node stands in a subnet that the cell has."""
+    network = {"kind": "new", "cidr": f"10.32.0.0/{prefix}"}
+    pool = {**aggregated(machine), "fabric": "auto"}
+    planned = plan(environment_of(pool, gcp=True, cell={"network": network})).cells[0]
+    named = {s.name for s in planned.network.subnets}
+    assert {n.subnet for n in planned.pools[0].roles[0].fabric.layout} <= named
+
+
 @cheap
-@given(st.integers(16, 20), st.integers(0, 255), st.sampled_from(("aws", "gcp")), st.integers(0, 16))
-def test_inside_and_apart(prefix: int, second: int, cloud: str, nics: int) -> None:
+@given(
+    st.integers(16, 20),
+    st.integers(0, 255),
+    st.sampled_from(("aws", "gcp")),
+    st.integers(0, 16),
+    st.integers(1, 33),
+)
+def test_inside_and_apart(prefix: int, second: int, cloud: str, nics: int, gvnics: int) -> None:
     """Every subnet lies in the range, no two overlap, each is at least a /28 (the least that AWS takes)."""
     whole = ipaddress.IPv4Network(f"10.{second}.0.0/{prefix}")
-    subnets = network(str(whole), cloud=cloud, nics=nics).subnets
+    subnets = network(str(whole), cloud=cloud, nics=nics, gvnics=gvnics).subnets
     ranges = [ipaddress.IPv4Network(s.cidr) for s in subnets]
     assert all(r.subnet_of(whole) and r.prefixlen <= 28 for r in ranges)
     assert not any(a.overlaps(b) for a, b in itertools.combinations(ranges, 2))
     assert len({s.name for s in subnets}) == len(subnets)
     assert sum(s.purpose == "rdma" for s in subnets) == nics
+    assert sum(s.purpose == "gvnic" for s in subnets) == (gvnics - 1 if cloud == "gcp" else 0)
     if cloud == "aws":
         assert len({s.zone for s in subnets if s.purpose == "control-plane"}) == 2
 

@@ -23,7 +23,6 @@ def perform(
     prompt=2000,
     output=400,
     sequences=256,
-    itl=None,
     reads=True,
     writes=True,
     **parallel,
@@ -38,7 +37,6 @@ def perform(
         prompt_tokens=prompt,
         output_tokens=output,
         max_sequences=sequences,
-        itl_at_most_ms=itl,
         reads_prompts=reads,
         writes_answers=writes,
     )
@@ -90,15 +88,6 @@ def test_batch_is_bounded_by_memory() -> None:
     163,840 bytes."""
     left = 138_694_434_488 - 72_655_052_800 - 4_473_511_424
     assert perform(reads=False).decode_batch == left // (2200 * 163_840) == 170
-
-
-def test_itl_promise_cuts_the_batch() -> None:
-    """20 ms at 50 % of 4.8 TB/s move 48 GB; less 36.33 GB of weights leaves 64 sequences of 180 MB."""
-    got = perform(tensor=2, reads=False, itl=20.0)
-    assert got.decode_batch == int((48e9 - 36_327_526_400) / 180_224_000) == 64
-    assert got.decode_step_ms is not None
-    assert got.decode_step_ms.high is not None
-    assert got.decode_step_ms.high <= 20.0
 
 
 def test_no_sixteen_bit_arithmetic_on_t4() -> None:
@@ -159,23 +148,16 @@ def test_pipeline_stages_read_a_prompt_one_after_another() -> None:
     st.sampled_from((1, 2)),
     st.sampled_from((1, 2, 4)),
     st.integers(1, 600),
-    st.sampled_from((None, 10.0, 50.0)),
 )
-def test_batch_keeps_its_bounds(
-    name: str, gpu: str, tensor: int, pipeline: int, data: int, sequences: int, itl: float | None
-) -> None:
+def test_batch_keeps_its_bounds(name: str, gpu: str, tensor: int, pipeline: int, data: int, sequences: int) -> None:
     """Decoded together are never more than the KV cache holds nor than the ranks' batch limits allow."""
     model = served(name, kv_cache_dtype="fp8")
     spread = Parallelism(tensor=tensor, pipeline=pipeline, data=data)
     memory = plan_memory(model, gpus()[gpu], spread, gpu_memory_utilization=0.92, batched_tokens=8192, sequences=256)
-    got = perform(model, gpu, sequences=sequences, itl=itl, tensor=tensor, pipeline=pipeline, data=data)
+    got = perform(model, gpu, sequences=sequences, tensor=tensor, pipeline=pipeline, data=data)
     each = bytes_per_sequence_and_gpu(model.shape, "fp8", 2200, tensor_parallel=tensor, pipeline_parallel=pipeline)
     assert got.decode_batch * each <= memory.kv_capacity_bytes_per_gpu * data * (1 + 1e-9)
     assert got.decode_batch <= sequences * data
-    if got.decode_batch and itl and got.decode_batch > pipeline * data:
-        assert got.decode_step_ms is not None
-        assert got.decode_step_ms.high is not None
-        assert got.decode_step_ms.high <= itl * (1 + 1e-9)
 
 
 # -- beside published measurements

@@ -100,3 +100,20 @@ def test_users_default_to_the_cells_regions() -> None:
         ("aws:us-east-1", "c0", 2),
         ("aws:us-east-1", "c1", 2),
     ]
+
+
+@pytest.mark.parametrize("gcp", [False, True])
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("account", [False, True])
+def test_route_53_is_named_only_with_an_account_for_it(gcp: bool, routed: bool, account: bool) -> None:
+    """Without an AWS account names may stand in any DNS; without routing none stand anywhere."""
+    accounts = {"gcp": {"project": "tests-project"}}
+    if account or not gcp:
+        accounts["aws"] = {"account_id": "111122223333"}
+    routing = {"routing": {"domain": "llm.example.com"}} if routed else {}
+    machine = "a3-ultragpu-8g" if gcp else "p5en.48xlarge"
+    route = plan(environment_of(aggregated(machine), gcp=gcp, accounts=accounts, **routing)).routing.routes[0]
+    words = f"{route.when_all_unhealthy} {route.cells[0].health}"
+    assert ("Route 53" in words) == ("CALCULATED" in words) == (routed and "aws" in accounts)
+    assert ("DNS should answer" in words) == (routed and "aws" not in accounts)
+    assert ("no routing" in words) == (not routed)

@@ -124,3 +124,36 @@ def test_shared_pools_of_generated_fleets(environment: Environment) -> None:
             assert served + pool.shared.packing.unserved.get(each.model, 0) >= each.instances
         assert_instances_hold_what_was_asked(pool, asked.max_sequences)
         assert pool.shared.awake_at_once <= max(7 * len(pool.shared.packing.gpus), 0)
+
+
+def test_what_stands_at_the_fewest_nodes() -> None:
+    """Sleep on g6e.12xlarge (4 GPUs, 384 GiB): two nodes hold each model on each of eight GPUs, one on four, none
+    none; the packing is that of the desired size."""
+    for least, each in ((2, 8), (1, 4), (0, 0)):
+        nodes = {"desired": 2, "min": least, "max": 2}
+        plan_ = shared("sleep", "g6e.12xlarge", instances=1, nodes=nodes).shared
+        assert plan_ is not None
+        assert plan_.packing.instances == {"llama": 8, "oss": 8}
+        assert plan_.instances_at_min == {"llama": each, "oss": each}
+        assert plan_.unserved_at_min == ({} if least else {"llama": 1, "oss": 1})
+
+
+def test_mig_at_the_fewest_nodes() -> None:
+    """Asked 60 and 2: sixteen H100 hold them, eight do not hold 60 of a model that takes a 1g.20gb (four a GPU)."""
+    pool = {"topology": "shared", "sharing": "mig", "instance": "p5.48xlarge", "nodes": {"desired": 2, "min": 1}}
+    models = [{"model": "llama", "instances": 60}]
+    plan_ = pool_plan({**pool, "models": models}, models=MODELS).shared
+    assert plan_ is not None
+    assert plan_.packing.instances == {"llama": 16 * 4}
+    assert plan_.instances_at_min == {"llama": 8 * 4}
+    assert plan_.unserved_at_min == {"llama": 60 - 8 * 4}
+
+
+@quick
+@given(environments())
+def test_the_fewest_nodes_never_serve_more(environment: Environment) -> None:
+    """Each model is told at the minimum, and in all no more stands there than at the desired size."""
+    for pool in plan(environment).pools:
+        if pool.shared:
+            assert set(pool.shared.instances_at_min) == set(pool.models)
+            assert sum(pool.shared.instances_at_min.values()) <= pool.shared.packing.total

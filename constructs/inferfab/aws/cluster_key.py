@@ -24,7 +24,8 @@ _USE = (
 )  # fmt: skip
 """What the AWS guides write as ``Encrypt``, ``Decrypt``, ``ReEncrypt*``, ``GenerateDataKey*``, ``DescribeKey``, without
 the key pairs that the last asterisk would take in."""
-_SERVICE_LINKED_ROLES = {
+Launcher = Literal["autoscaling", "spot"]
+SERVICE_LINKED_ROLES: Mapping[Launcher, str] = {
     "autoscaling": "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
     "spot": "spot.amazonaws.com/AWSServiceRoleForEC2Spot",
 }
@@ -38,7 +39,7 @@ class ClusterKeySpec(AccountSpec):
     """Role of the control plane that encrypts secrets with the key. Default: none, as for an existing cluster."""
     log_group_names: tuple[str, ...] = ()
     """CloudWatch log groups that may be encrypted with the key. Default: none."""
-    launched_by: tuple[Literal["autoscaling", "spot"], ...] = ("autoscaling",)
+    launched_by: tuple[Launcher, ...] = ("autoscaling",)
     """Service-linked roles that start nodes with disks under this key. Default: Auto Scaling, which every managed
     node group goes through; name ``spot`` too where one buys spot capacity. KMS refuses a policy that names a role
     which does not exist: in an account that never used the service, run
@@ -104,7 +105,7 @@ def _statements(spec: ClusterKeySpec) -> list[Statement]:
         },
     ]
     launchers = [
-        f"arn:{spec.partition}:iam::{spec.account_id}:role/aws-service-role/{_SERVICE_LINKED_ROLES[name]}"
+        f"arn:{spec.partition}:iam::{spec.account_id}:role/aws-service-role/{SERVICE_LINKED_ROLES[name]}"
         for name in spec.launched_by
     ]
     if launchers:

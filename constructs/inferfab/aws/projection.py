@@ -1,6 +1,7 @@
 """From the plan's pieces to the constructs' specs. Nothing is decided here: each field is read from the plan."""
 
 from inferfab.aws.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
+from inferfab.aws.cluster_key import Launcher
 from inferfab.aws.existing_network import ExistingNetworkSpec
 from inferfab.aws.gpu_node_group import GpuNodeGroupSpec
 from inferfab.aws.network_spec import CellNetworkSpec
@@ -60,6 +61,12 @@ def existing_network_spec(cell: CellPlan) -> ExistingNetworkSpec:
         public_subnet_ids=there.public_subnet_ids,
         region=cell.region,
     )
+
+
+def launchers(cell: CellPlan) -> tuple[Launcher, ...]:
+    """Services that start the cell's nodes. Their service-linked roles must be in the account before its key is."""
+    spot = any(group.capacity.kind == "spot" for group in cell.node_groups)
+    return ("autoscaling", "spot") if spot else ("autoscaling",)
 
 
 def capacity_of(planned: PlannedCapacity) -> Capacity:

@@ -24,6 +24,7 @@ from inferfab.environment.loading import Loaded
 from inferfab.environment.pools import SharedPool
 from inferfab.findings import Finding, has_errors, ranked
 from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.plan.tiers import DEFAULT_TIERS
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def check(loaded: Loaded) -> Checked:
     references = list(run_stage("reference", Facts(loaded, environment)))
     findings += references
     whole = not has_errors(findings)
-    sound = environment if whole else sound_part(environment, [f for f in references if f.severity == "error"])
+    sound = environment if whole else sound_part(loaded, environment, [f for f in references if f.severity == "error"])
     if sound is None:
         return Checked(ranked(findings), None)
     fleet = plan(sound)
@@ -64,7 +65,7 @@ _DROPS = {"IF-REF-002", "IF-REF-005", "IF-CLD-001"}
 """Errors after which an entry cannot be planned at all; every other is mended below, or harms no arithmetic."""
 
 
-def sound_part(environment: Environment, errors: Iterable[Finding]) -> Environment | None:
+def sound_part(loaded: Loaded, environment: Environment, errors: Iterable[Finding]) -> Environment | None:
     """What can still be planned: entries that refer to nothing are left out, and a fabric, range or engine that
     cannot be is replaced by the default, so that its neighbours are still checked. None if nothing is left."""
     dropped: set[tuple[str, ...]] = set()
@@ -78,7 +79,8 @@ def sound_part(environment: Environment, errors: Iterable[Finding]) -> Environme
     pools = {}
     for name, pool in environment.pools.items():
         needs = [m.model for m in pool.models] if isinstance(pool, SharedPool) else [pool.model]
-        known_tier = pool.tier in environment.tiers if environment.tiers else True
+        # Tiers that are all broken were set aside whole: the defaults do not stand in for them.
+        known_tier = pool.tier in (environment.tiers or (() if loaded.has("tiers") else DEFAULT_TIERS))
         if ("pools", name) not in dropped and all(m in models for m in needs) and known_tier:
             wrong_fabric = ("IF-FAB-001", "pools", name) in mended
             pools[name] = pool.model_copy(update={"fabric": "auto"}) if wrong_fabric else pool

@@ -104,9 +104,11 @@ def _value_fits(
 def decided_flags_known(facts: Facts) -> Iterator[Problem]:
     known = vllm_flags(facts.fleet.engine.vllm)
     for at in once(facts.roles()):
+        asked = getattr(facts.asked(at.pool.name), at.role.role).flags
+        stated = {*asked, *(f"--no-{flag.removeprefix('--')}" for flag in asked)}
         for argument in at.role.engine.arguments:
-            if argument.flag in ("--disaggregation-mode",) or _accepted(known, argument):
-                continue
+            if argument.flag in ("--disaggregation-mode", *stated) or _accepted(known, argument):
+                continue  # a flag that the environment states is IF-ENG-001's
             shown = " ".join(part for part in (argument.flag, argument.value) if part)
             yield Problem(
                 at.path(),
@@ -130,20 +132,35 @@ def _accepted(known: dict[str, Flag], argument: Argument) -> bool:
     "IF-ENG-003",
     "attention heads that do not divide",
     joins=("engine", "pod"),
-    why="vLLM refuses to start: each GPU takes the same number of heads.",
-    do="use a tensor_parallel that divides the model's heads.",
-    source="vLLM: total number of attention heads must be divisible by tensor parallel size",
+    why="vLLM refuses to start: each GPU takes the same number of heads, and whole KV heads.",
+    do="use a tensor_parallel that divides the model's heads, and its KV heads or is a multiple of them.",
+    source="vLLM: total number of attention heads must be divisible by tensor parallel size; "
+    "vllm/model_executor/models/llama.py LlamaAttention",
 )
 def heads_divide(facts: Facts) -> Iterator[Problem]:
     for at in once(facts.roles()):
         heads, split = at.model.shape.query_heads, at.role.parallelism.tensor
+        kv_heads = {g.kv_heads for g in at.model.shape.attention if g.kind != "mla"}
         if heads % split:
-            near = [n for n in range(1, heads + 1) if heads % n == 0 and n <= at.group.gpus_per_node]
-            yield Problem(
-                at.path("tensor_parallel"),
-                f"{at.model.title} has {heads} attention heads, which {split} GPUs cannot share evenly",
-                f"one of: {', '.join(map(str, near))}",
-            )
+            what = f"{heads} attention heads, which {split} GPUs cannot share evenly"
+        elif any(not _splits(n, split) for n in kv_heads):
+            few = next(n for n in sorted(kv_heads) if not _splits(n, split))
+            what = f"{few} KV heads, which {split} GPUs can neither share nor copy evenly"
+        else:
+            continue
+        near = [
+            n
+            for n in range(1, at.group.gpus_per_node + 1)
+            if heads % n == 0 and all(_splits(each, n) for each in kv_heads)
+        ]
+        yield Problem(
+            at.path("tensor_parallel"), f"{at.model.title} has {what}", f"one of: {', '.join(map(str, near))}"
+        )
+
+
+def _splits(kv_heads: int, split: int) -> bool:
+    """KV heads are shared out, or copied where there are more GPUs than heads."""
+    return kv_heads % split == 0 or split % kv_heads == 0
 
 
 @rule(

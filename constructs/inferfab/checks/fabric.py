@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inferfab.catalog.instances import instances
 from inferfab.checks.facts import Facts
 from inferfab.checks.memory import once
+from inferfab.checks.offers import largest_worker, machines_with_rdma
 from inferfab.checks.registry import Problem, rule
 from inferfab.findings import YamlPath
 from inferfab.plan.fabric import TCP_GBPS
@@ -89,10 +90,14 @@ def disaggregation_has_rdma(facts: Facts) -> Iterator[Problem]:
             )
         else:
             group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
-            able = [i.name for i in instances(group.cloud).values() if i.gpu == group.gpu and i.rdma_gbps > 0]
+            able = machines_with_rdma(group.cloud, group.gpu, largest_worker(facts.asked(pool.name)))
+            nics = instances(group.cloud)[group.instance].nics
+            unknown = nics.kind == "efa" and nics.efa_interfaces is None
             yield Problem(
                 path,
-                f"{group.instance} has no RDMA: {price}",
+                f"no source says how many RDMA interfaces {group.instance} has, so none were planned: {price}"
+                if unknown
+                else f"{group.instance} has no RDMA: {price}",
                 f"use {' or '.join(able[:3])}, or `topology: aggregated`"
                 if able
                 else "use `topology: aggregated`, or another GPU",

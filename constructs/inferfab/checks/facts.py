@@ -30,6 +30,14 @@ class Placed:
     def where(self) -> str:
         return f"{self.pool.name} {self.role.role} in {self.cell.name}"
 
+    def replicas_path(self, facts: "Facts") -> YamlPath:
+        """The replicas that hold here: the cell's own where it states some."""
+        here = facts.environment.cells[self.cell.name].pools[self.pool.name]
+        field = f"{self.role.role}_replicas"
+        if here is not None and getattr(here, field) is not None:
+            return ("cells", self.cell.name, "pools", self.pool.name, field)
+        return self.path("replicas")
+
     def path(self, *more: str) -> YamlPath:
         """The role's fields in the environment file."""
         return ("pools", self.pool.name, self.role.role, *more)

@@ -1,5 +1,6 @@
 """Does it fit: GPU memory, host memory, local disks."""
 
+import math
 from collections.abc import Iterator
 
 from inferfab.catalog.gpus import gpus
@@ -7,7 +8,9 @@ from inferfab.catalog.instances import InstanceType, instances
 from inferfab.checks.facts import Facts, Placed
 from inferfab.checks.registry import Problem, rule
 from inferfab.environment.pools import SharedPool
+from inferfab.findings import YamlPath
 from inferfab.plan.quantities import GB, GIB
+from inferfab.plan.served import ModelPlan
 
 _VLLM = "vLLM: KV cache is what gpu-memory-utilization leaves after weights and a profiling run (vllm#2418)"
 SYSTEM_MEMORY_SHARE = 0.06
@@ -113,49 +116,61 @@ def context_within_model(facts: Facts) -> Iterator[Problem]:
 )
 def precision_supported(facts: Facts) -> Iterator[Problem]:
     for at in once(facts.roles()):
-        gpu = gpus()[at.group.gpu]
-        path = ("models", at.model.name, "quantization")
-        if "bf16" not in gpu.dense_tflops:
-            yield Problem(
-                at.path(),
-                f"{gpu.title} ({at.where}) does not compute in bf16, which every model of the catalog uses",
-                "use a GPU of the Ampere generation or newer",
-                of_key=True,
-            )
-        elif at.model.quantization == "fp8" and "fp8" not in gpu.dense_tflops:
-            yield Problem(
-                path,
-                f"{gpu.title} ({at.where}) has no fp8 arithmetic; vLLM runs fp8 weights there in 16 bits",
-                "expect 16-bit prefill speed, or use another GPU",
-                severity="warning",
-            )
-        elif at.model.quantization == "nvfp4" and gpu.architecture != FP4_GPUS:
-            yield Problem(
-                path,
-                f"{gpu.title} ({at.where}) has no fp4 arithmetic; vLLM runs nvfp4 weights there in 16 bits",
-                "expect 16-bit prefill speed, or use an fp8 checkpoint",
-                severity="warning",
-            )
-        kv = ("models", at.model.name, "kv_cache_dtype")
-        latent = any(group.kind == "mla" for group in at.model.shape.attention)
-        if at.model.kv_precision == "nvfp4" and latent:
-            yield Problem(
-                kv,
-                f"{at.model.title} has latent attention, for which vLLM has no dense NVFP4 cache",
-                "write `kv_cache_dtype: fp8`",
-            )
-        elif at.model.kv_precision == "nvfp4" and gpu.architecture != FP4_GPUS:
-            yield Problem(
-                kv,
-                f"an nvfp4 KV cache needs a Blackwell GPU, {at.where} runs on {gpu.title}",
-                "write `kv_cache_dtype: fp8`",
-            )
-        elif at.model.kv_precision == "fp8" and gpu.architecture in ("turing", "ampere"):
-            yield Problem(
-                kv,
-                f"an fp8 KV cache needs an Ada, Hopper or Blackwell GPU, {at.where} runs on {gpu.title}",
-                "write `kv_cache_dtype: bf16`",
-            )
+        yield from _precisions(at.model, at.group.gpu, at.where, at.path())
+    seen: set[tuple[str, str]] = set()
+    for pool in facts.fleet.pools:
+        gpu = next(g.gpu for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
+        if pool.shared is not None and (pool.name, gpu) not in seen:
+            seen.add((pool.name, gpu))
+            for name in pool.models:
+                yield from _precisions(facts.model(name), gpu, f"{pool.name} in {pool.cell}", ("pools", pool.name))
+
+
+def _precisions(model: ModelPlan, gpu_id: str, where: str, workers: YamlPath) -> Iterator[Problem]:
+    gpu = gpus()[gpu_id]
+    path = ("models", model.name, "quantization")
+    if "bf16" not in gpu.dense_tflops:
+        yield Problem(
+            workers,
+            f"{gpu.title} ({where}) does not compute in bf16, which every model of the catalog uses",
+            "use a GPU of the Ampere generation or newer",
+            of_key=True,
+        )
+        return  # what else such a GPU cannot do is of no interest
+    if model.quantization == "fp8" and "fp8" not in gpu.dense_tflops:
+        yield Problem(
+            path,
+            f"{gpu.title} ({where}) has no fp8 arithmetic; vLLM runs fp8 weights there in 16 bits",
+            "expect 16-bit prefill speed, or use another GPU",
+            severity="warning",
+        )
+    elif model.quantization == "nvfp4" and gpu.architecture != FP4_GPUS:
+        yield Problem(
+            path,
+            f"{gpu.title} ({where}) has no fp4 arithmetic; vLLM runs nvfp4 weights there in 16 bits",
+            "expect 16-bit prefill speed, or use an fp8 checkpoint",
+            severity="warning",
+        )
+    kv = ("models", model.name, "kv_cache_dtype")
+    latent = any(group.kind == "mla" for group in model.shape.attention)
+    if model.kv_precision == "nvfp4" and latent:
+        yield Problem(
+            kv,
+            f"{model.title} has latent attention, for which vLLM has no dense NVFP4 cache",
+            "write `kv_cache_dtype: fp8`",
+        )
+    elif model.kv_precision == "nvfp4" and gpu.architecture != FP4_GPUS:
+        yield Problem(
+            kv,
+            f"an nvfp4 KV cache needs a Blackwell GPU, {where} runs on {gpu.title}",
+            "write `kv_cache_dtype: fp8`",
+        )
+    elif model.kv_precision == "fp8" and gpu.architecture in ("turing", "ampere"):
+        yield Problem(
+            kv,
+            f"an fp8 KV cache needs an Ada, Hopper or Blackwell GPU, {where} runs on {gpu.title}",
+            "write `kv_cache_dtype: bf16`",
+        )
 
 
 @rule(
@@ -192,7 +207,7 @@ def host_memory_holds(facts: Facts) -> Iterator[Problem]:
                 f"({(engine.shm_bytes - tier) / GIB:,.0f} GiB shared memory, "
                 f"{tier / GIB:,.0f} GiB CPU tier in it, and {process / GIB:,.0f} GiB for processes each), "
                 f"{node.name} has {usable / GIB:,.0f} GiB to give",
-                f"take {over / gpus_on_node:,.0f} GiB a GPU off the CPU tier"
+                f"take {math.ceil(over / gpus_on_node):,} GiB a GPU off the CPU tier"
                 if tier
                 else "use a machine with more memory a GPU",
                 severity="error" if tier else "warning",
@@ -209,20 +224,27 @@ def host_memory_holds(facts: Facts) -> Iterator[Problem]:
     source="Dynamo KV block manager documentation; dynamo#6101, #6506",
 )
 def tiers_grow(facts: Facts) -> Iterator[Problem]:
+    # Of a model's workers those with the largest cache decide: what suits them suits all.
+    largest: dict[str, Placed] = {}
     for at in once(facts.roles()):
+        known = largest.setdefault(at.model.name, at)
+        if at.role.memory.kv_capacity_bytes_per_gpu > known.role.memory.kv_capacity_bytes_per_gpu:
+            largest[at.model.name] = at
+    for at in largest.values():
         cpu, gpu_cache = at.model.cpu_tier_bytes_per_gpu, at.role.memory.kv_capacity_bytes_per_gpu
         if cpu and cpu < gpu_cache:
             yield Problem(
                 ("models", at.model.name, "offload", "cpu_gib_per_gpu"),
                 f"the CPU tier of {cpu / GIB:,.0f} GiB a GPU is smaller than the GPU's own KV cache of "
                 f"{gpu_cache / GIB:,.0f} GiB ({at.where})",
-                f"write at least {gpu_cache / GIB:,.0f}, or leave `offload` out",
+                f"write at least {math.ceil(gpu_cache / GIB):,}, or leave `offload` out",
             )
         if at.model.nvme_tier_bytes_per_gpu and at.model.nvme_tier_bytes_per_gpu < cpu:
             yield Problem(
                 ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
-                "the disk tier is smaller than the CPU tier",
-                f"write at least {cpu / GIB:,.0f}",
+                f"the disk tier of {at.model.nvme_tier_bytes_per_gpu / GIB:,g} GiB a GPU is smaller than the CPU tier "
+                f"of {cpu / GIB:,g} GiB",
+                f"write at least {math.ceil(cpu / GIB):,}",
             )
 
 
@@ -243,7 +265,7 @@ def disk_holds(facts: Facts) -> Iterator[Problem]:
                 ("models", at.model.name, "offload", "nvme_gib_per_gpu"),
                 f"{node.name} has {node.local_nvme_gb:,} GB of local NVMe for {node.gpu_count} GPUs, "
                 f"{asked / GB:,.0f} GB are asked for",
-                f"write at most {node.local_nvme_gb * GB / node.gpu_count / GIB:,.0f}"
+                f"write at most {math.floor(node.local_nvme_gb * GB / node.gpu_count / GIB):,}"
                 if node.local_nvme_gb
                 else "remove `nvme_gib_per_gpu`",
             )
@@ -258,12 +280,11 @@ def disk_holds(facts: Facts) -> Iterator[Problem]:
     source="NVIDIA MIG user guide: profile placements",
 )
 def shared_models_placed(facts: Facts) -> Iterator[Problem]:
-    seen: set[str] = set()
+    # In every cell, as each may have other nodes; what is the same in two is one finding.
     for pool in facts.fleet.pools:
         asked = facts.asked(pool.name)
-        if pool.shared is None or not isinstance(asked, SharedPool) or pool.name in seen:
+        if pool.shared is None or not isinstance(asked, SharedPool):
             continue
-        seen.add(pool.name)
         group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
         gpu = gpus()[group.gpu]
         if asked.sharing == "mig" and not gpu.mig_profiles:

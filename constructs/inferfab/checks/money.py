@@ -1,5 +1,6 @@
 """Budget and prices."""
 
+import math
 from collections.abc import Iterator
 
 from inferfab.checks.facts import Facts
@@ -30,7 +31,7 @@ def _compare(field: str, size: str, ceiling: float, money: Money) -> Iterator[Pr
         yield Problem(
             ("budget", field),
             f"GPU nodes cost at least ${low:,.0f} a month at the {size} size, the ceiling is ${ceiling:,.0f}",
-            f"write at least {low:,.0f}, or plan fewer nodes",
+            f"write at least {math.ceil(low):,}, or plan fewer nodes",
         )
     elif high is None or high > ceiling:
         upper = "an unknown amount" if high is None else f"${high:,.0f}"

@@ -30,35 +30,41 @@ def names_fit(facts: Facts) -> Iterator[Problem]:
             len(cell.cluster),
             "eks_cluster_name_length" if aws else "gke_cluster_name_length",
             "cluster",
-            ("cells", cell.name),
+            ("cells", cell.name, "cluster", "existing") if cell.cluster_exists else ("cells", cell.name),
+            of_key=not cell.cluster_exists,
         )
-        for group in cell.node_groups:
-            name = "eks_node_group_name_length" if aws else "gke_node_pool_name_length"
-            yield from _over(
-                group.name,
-                len(group.name) + _GENERATION,
-                name,
-                "node group with generation suffix",
-                ("pools", group.pool),
-            )
+        # Of a pool's names the longest: shortened for that one, the others fit too.
         for pool in cell.pools:
-            for role in (*pool.roles, None):
-                component = role.role if role else _ROUTER
-                multinode = role is not None and cell.node_group(role.node_group).nodes_per_worker > 1
-                length = grove_length(pool.graph, component, multinode=multinode)
-                yield from _over(
-                    f"{pool.graph} + {component}", length, "grove_name_budget", "Grove name", ("pools", pool.name)
-                )
+            group = max((g.name for g in cell.node_groups if g.pool == pool.name), key=len)
+            yield from _over(
+                group,
+                len(group) + _GENERATION,
+                "eks_node_group_name_length" if aws else "gke_node_pool_name_length",
+                "node group with generation suffix",
+                ("pools", pool.name),
+            )
+            lengths = {_ROUTER: grove_length(pool.graph, _ROUTER, multinode=False)}
+            for role in pool.roles:
+                multinode = cell.node_group(role.node_group).nodes_per_worker > 1
+                lengths[role.role] = grove_length(pool.graph, role.role, multinode=multinode)
+            component = max(lengths, key=lambda name: lengths[name])
+            yield from _over(
+                f"{pool.graph} + {component}",
+                lengths[component],
+                "grove_name_budget",
+                "Grove name",
+                ("pools", pool.name),
+            )
 
 
-def _over(name: str, length: int, which: str, what: str, path: YamlPath) -> Iterator[Problem]:
+def _over(name: str, length: int, which: str, what: str, path: YamlPath, *, of_key: bool = True) -> Iterator[Problem]:
     most = limit(which)
     if length > most:
         yield Problem(
             path,
             f"the {what} `{name}` has {length} characters, {most} are allowed",
             f"shorten `{path[-1]}` by {length - most}",
-            of_key=True,
+            of_key=of_key,
         )
 
 

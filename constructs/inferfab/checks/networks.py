@@ -106,7 +106,8 @@ def ranges_apart(facts: Facts) -> Iterator[Problem]:
             continue
         if path_a[0] == path_b[0] == "kept_apart" or path_b in reported:
             continue
-        if path_a[:2] == path_b[:2] and int(b.network_address) >= int(a.network_address) + a.num_addresses // 2:
+        upper_half = int(b.network_address) >= int(a.network_address) + a.num_addresses // 2
+        if path_a[:2] == path_b[:2] and path_b[2] == "fabric" and upper_half:
             continue  # a cell's own upper half is where its RDMA subnets belong
         reported.add(path_b)
         yield Problem(path_b, f"{b} overlaps {a} of `{dotted(path_a)}`", f"choose a range outside {a}")
@@ -135,6 +136,15 @@ def shares_add_up(facts: Facts) -> Iterator[Problem]:
         yield Problem(path, f"the shares add up to {total:g}", f"take {total - 1:g} away", value=f"{total:g}")
     elif len(stated) == len(cells) and total < 1 - 1e-9:
         yield Problem(path, f"the shares add up to {total:g}", f"add {1 - total:g}", value=f"{total:g}")
+    elif len(stated) < len(cells) and total > 1 - 1e-9:
+        silent = ", ".join(f"`{name}`" for name, cell in cells.items() if cell.traffic_share is None)
+        yield Problem(
+            path,
+            f"the shares add up to 1, and nothing is left for {silent}",
+            "take something away, or write `traffic_share: 0` there",
+            value=f"{total:g}",
+            severity="warning",
+        )
 
 
 @rule(

@@ -18,6 +18,16 @@ OFFERS: dict[Cloud, str] = {
 }  # fmt: skip
 
 
+TITLES = {"efa": "EFA", "roce": "RoCE"}
+
+
+def machines_with_rdma(cloud: Cloud, gpu: str, gpus_per_worker: int) -> list[str]:
+    """Machine types with that GPU and RDMA that hold a worker (any, if none does), smallest first."""
+    able = [i for i in instances(cloud).values() if i.gpu == gpu and i.rdma_gbps > 0]
+    able = [i for i in able if i.gpu_count >= gpus_per_worker] or able
+    return [i.name for i in sorted(able, key=lambda i: (i.gpu_count, i.memory_mib or 0, i.name))]
+
+
 def placements(facts: Facts) -> Iterator[tuple[str, Cloud, str, str, Pool]]:
     """(cell, cloud, region, pool name, pool) for every pool that is declared and placed."""
     for name, cell in facts.environment.cells.items():
@@ -69,7 +79,7 @@ def machine_exists(facts: Facts) -> Iterator[Problem]:
                 yield Problem(
                     path,
                     what,
-                    f"give `gpu: {instances(elsewhere)[pool.instance].gpu}` so that each cloud's own machine is picked",
+                    f"give `gpu: {instances(elsewhere)[pool.instance].gpu}` in its place, then each cloud has its own",
                 )
             else:
                 yield Problem(
@@ -126,10 +136,10 @@ def fabric_offered(facts: Facts) -> Iterator[Problem]:
                 "write `fabric: auto`, or leave it out",
             )
         elif machine is not None and machine.rdma_gbps == 0:
-            able = [i.name for i in instances(cloud).values() if i.gpu == machine.gpu and i.rdma_gbps > 0]
+            able = machines_with_rdma(cloud, machine.gpu, largest_worker(pool))
             yield Problem(
                 ("pools", name, "fabric"),
-                f"{machine.name} has no {pool.fabric.upper()}",
+                f"{machine.name} has no {TITLES[pool.fabric]}",
                 f"use {' or '.join(able[:4])}"
                 if able
                 else "use another machine, or `fabric: tcp` for an aggregated pool",

@@ -78,12 +78,8 @@ def gpus_used(facts: Facts) -> Iterator[Problem]:
                     if full > per_node
                     else f"`desired: {full}` costs the same"
                 )
-        here = facts.environment.cells[at.cell.name].pools[at.pool.name]
-        field = f"{at.role.role}_replicas"
-        overridden = here is not None and getattr(here, field) is not None
-        path: YamlPath = ("cells", at.cell.name, "pools", at.pool.name, field) if overridden else at.path("replicas")
         yield Problem(
-            path,
+            at.replicas_path(facts),
             f"{at.group.idle_gpus} of {at.group.gpus.desired} GPUs of {at.where} are idle at the desired size, "
             f"about ${dollars:,.0f} a month",
             fix,
@@ -122,10 +118,14 @@ def node_groups_per_cluster(facts: Facts) -> Iterator[Problem]:
 )
 def node_group_size(facts: Facts) -> Iterator[Problem]:
     names = {"aws": "eks_nodes_per_node_group", "gcp": "gke_nodes_per_node_pool_zone"}
+    replicas = {(at.cell.name, at.group.name): at.replicas_path(facts) for at in facts.roles()}
     for group in facts.fleet.node_groups:
         most = limit(names[group.cloud])
         if group.nodes.max > most:
-            path: YamlPath = ("pools", group.pool, *(() if group.role == "shared" else (group.role, "replicas")))
+            here = facts.environment.cells[group.cell].pools[group.pool]
+            path: YamlPath = replicas.get((group.cell, group.name), ("pools", group.pool, "nodes"))
+            if group.role == "shared" and here is not None and here.nodes is not None:
+                path = ("cells", group.cell, "pools", group.pool, "nodes")
             yield Problem(
                 path,
                 f"{group.name} in {group.cell} may grow to {group.nodes.max} nodes, {group.cloud} takes {most} in "
@@ -170,10 +170,13 @@ def spot_without_promise(facts: Facts) -> Iterator[Problem]:
     source="kaito-project/kaito#2325: 966 s cold start measured",
 )
 def promise_needs_workers(facts: Facts) -> Iterator[Problem]:
-    for at in once(facts.roles()):
-        if at.role.workers.min == 0 and at.tier.promises:
+    seen: set[YamlPath] = set()
+    for at in facts.roles():
+        path = (*at.replicas_path(facts), "min")
+        if at.role.workers.min == 0 and at.tier.promises and path not in seen:
+            seen.add(path)
             yield Problem(
-                at.path("replicas", "min"),
+                path,
                 f"{at.where} may scale to none, and tier `{at.tier.name}` makes promises",
                 "write `min: 1` or more",
             )

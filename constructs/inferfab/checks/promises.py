@@ -1,5 +1,6 @@
 """Whether a promise can be kept at all."""
 
+import math
 from collections.abc import Iterator
 
 from inferfab.checks.facts import Facts
@@ -9,6 +10,16 @@ from inferfab.findings import YamlPath
 from inferfab.plan.performance import BANDWIDTH_EFFICIENCY, FLOPS_EFFICIENCY
 
 _ROOFLINE = "roofline of the plan: datasheet FLOPs and bandwidth at stated efficiencies"
+
+
+def ms(value: float) -> str:
+    """A time with so many digits that it differs from the promise that it breaks."""
+    return f"{value:,.2f} ms" if value < 10 else f"{value:,.1f} ms" if value < 10_000 else f"{value:,.0f} ms"
+
+
+def exactly(promised: float) -> str:
+    """A promise as the file has it."""
+    return f"{promised:,.10g} ms"
 
 
 def promise_path(facts: Facts, tier: str) -> YamlPath:
@@ -34,17 +45,17 @@ def prefill_in_time(facts: Facts) -> Iterator[Problem]:
         if takes.low + (moved or 0) > promised:
             yield Problem(
                 at.path("tensor_parallel"),
-                f"{prompt:,} prompt tokens take at least {takes.low:,.0f} ms to read ({FLOPS_EFFICIENCY.high:.0%} "
+                f"{prompt:,} prompt tokens take at least {ms(takes.low)} to read ({FLOPS_EFFICIENCY.high:.0%} "
                 "of peak) "
-                f"and {moved or 0:,.0f} ms to move in {at.where}; tier `{at.tier.name}` promises {promised:,.0f} ms",
+                f"and {ms(moved or 0)} to move in {at.where}; tier `{at.tier.name}` promises {exactly(promised)}",
                 "raise `tensor_parallel`, use a faster GPU, or promise more",
                 value=str(at.role.parallelism.tensor),
             )
         elif takes.high + (moved or 0) > promised:
             yield Problem(
                 at.path("tensor_parallel"),
-                f"{prompt:,} prompt tokens take {takes.low:,.0f} to {takes.high:,.0f} ms to read in {at.where}; "
-                f"tier `{at.tier.name}` promises {promised:,.0f} ms, which leaves little or nothing for queueing",
+                f"{prompt:,} prompt tokens take {ms(takes.low)} to {ms(takes.high)} to read in {at.where}; "
+                f"tier `{at.tier.name}` promises {exactly(promised)}, which leaves little or nothing for queueing",
                 "raise `tensor_parallel`, or simulate before relying on it",
                 value=str(at.role.parallelism.tensor),
                 severity="warning",
@@ -65,9 +76,9 @@ def tokens_in_time(facts: Facts) -> Iterator[Problem]:
         if promised is not None and step is not None and step.low > promised:
             yield Problem(
                 at.path("tensor_parallel"),
-                f"a token takes at least {step.low:,.1f} ms ({BANDWIDTH_EFFICIENCY.high:.0%} of memory bandwidth) "
+                f"a token takes at least {ms(step.low)} ({BANDWIDTH_EFFICIENCY.high:.0%} of memory bandwidth) "
                 f"in {at.where}; "
-                f"tier `{at.tier.name}` promises {promised:,.0f} ms",
+                f"tier `{at.tier.name}` promises {exactly(promised)}",
                 "raise `tensor_parallel`, or promise more",
                 value=str(at.role.parallelism.tensor),
             )
@@ -88,6 +99,8 @@ def answers_in_time(facts: Facts) -> Iterator[Problem]:
             continue
         reader = next((r for r in at.pool.roles if r.performance.prefill_ms), at.role)
         first = reader.performance.prefill_ms.low if reader.performance.prefill_ms else 0.0
+        if at.pool.kv_transfer:
+            first += at.pool.kv_transfer.transfer_ms or 0.0
         for promise in at.tier.promises:
             if promise.metric != "whole_answer":
                 continue
@@ -96,8 +109,8 @@ def answers_in_time(facts: Facts) -> Iterator[Problem]:
             if least > promise.at_most_ms:
                 yield Problem(
                     at.path("tensor_parallel"),
-                    f"{tokens:,} tokens take at least {least:,.0f} ms in {at.where}; tier `{at.tier.name}` promises "
-                    f"{promise.at_most_ms:,.0f} ms",
+                    f"{tokens:,} tokens take at least {ms(least)} in {at.where}; tier `{at.tier.name}` promises "
+                    f"{exactly(promise.at_most_ms)}",
                     "raise `tensor_parallel`, lower `max_sequences`, or promise shorter answers",
                     value=str(at.role.parallelism.tensor),
                 )
@@ -155,7 +168,7 @@ def users_near_enough(facts: Facts) -> Iterator[Problem]:
                     ("routing", "users_near", position),
                     f"from {users} the nearest cell of tier `{route.tier}` is {nearest.cell}, {nearest.rtt_ms:,.0f} "
                     "ms away, "
-                    f"more than a quarter of the promised {promised:,.0f} ms",
+                    f"more than a quarter of the promised {exactly(promised)}",
                     "add a cell near these users, or promise more",
                 )
 
@@ -180,14 +193,20 @@ def cells_take_their_share(facts: Facts) -> Iterator[Problem]:
         for model, by_cell in capacity.items():
             shares = {r.cell: r.share for r in route.cells if r.cell in by_cell}
             whole, offered = sum(by_cell.values()), sum(shares.values())
+            if not offered:
+                continue  # cells that get no traffic, as while they are drained
+            # Shares of the file are of all cells; where others do not serve the tier, they are not those below.
+            everywhere = len(shares) == len(facts.fleet.cells)
             for cell, share in shares.items():
                 busy = share / offered / (by_cell[cell] / whole) * utilization
-                if busy > 1 + 1e-9 and offered:
+                if busy > 1 + 1e-9:
                     yield Problem(
                         ("cells", cell, "traffic_share"),
                         f"`{cell}` gets {share / offered:.0%} of `{model}`'s traffic in tier `{route.tier}` with "
                         f"{by_cell[cell] / whole:.0%} of its capacity: {busy:.0%} busy at the planned utilization of "
                         f"{utilization:.0%}",
-                        f"write at most {share / busy:.2f}, or add replicas there",
+                        f"write at most {math.floor(share / busy * 100) / 100:.2f}, or add replicas there"
+                        if everywhere
+                        else f"move traffic to {', '.join(f'`{c}`' for c in shares if c != cell)}, or add replicas",
                         value=f"{share:g}",
                     )

@@ -117,6 +117,7 @@ def draft_has_size(facts: Facts) -> Iterator[Problem]:
 def references_resolve(facts: Facts) -> Iterator[Problem]:
     declared = facts.loaded.declared
     tiers = declared["tiers"] or frozenset(DEFAULT_TIERS)
+    unknown_tiers = not declared["tiers"] and facts.loaded.has("tiers")
 
     def missing(path: YamlPath, section: str, name: str, options: frozenset[str]) -> Iterator[Problem]:
         if name not in options:
@@ -124,7 +125,8 @@ def references_resolve(facts: Facts) -> Iterator[Problem]:
             yield Problem(path, what, meant(name, sorted(options)), of_key=path[0] == "cells")
 
     for name, pool in facts.environment.pools.items():
-        yield from missing(("pools", name, "tier"), "tiers", pool.tier, tiers)
+        if not unknown_tiers:  # `tiers` that is no mapping is reported as that
+            yield from missing(("pools", name, "tier"), "tiers", pool.tier, tiers)
         if isinstance(pool, SharedPool):
             for position, each in enumerate(pool.models):
                 yield from missing(
@@ -212,7 +214,7 @@ def region_and_zone_known(facts: Facts) -> Iterator[Problem]:
 )
 def accounts_present(facts: Facts) -> Iterator[Problem]:
     accounts = facts.environment.accounts
-    if facts.loaded.source.tree.get("accounts") is None:
+    if not facts.loaded.has("accounts"):
         return  # reported as missing already
     for cloud in sorted({c.cloud for c in facts.environment.cells.values()}):
         if getattr(accounts, cloud) is None:

@@ -4,12 +4,16 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
 
 def guarded(run: Callable[[], object]) -> None:
     """Run a command line; errors become a message on stderr and exit code 1."""
+    # Python has None here when the stream was closed (`>&-`).
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows `?` instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):

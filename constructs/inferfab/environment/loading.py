@@ -36,6 +36,10 @@ class Loaded:
     """Names that the file declares by section, broken entries included: referring to one is not a second error."""
     findings: tuple[Finding, ...]
 
+    def has(self, section: str) -> bool:
+        """The file says something under that key, sound or not."""
+        return self.source.tree.get(section) is not None
+
     @property
     def broken(self) -> bool:
         return has_errors(self.findings) or self.environment is None

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inferfab.environment.base import Count, Input, Items, Name, PositiveCount, Share
+from inferfab.environment.base import Count, Input, Items, MemoryShare, Name, PositiveCount, Share
 from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
 
@@ -49,11 +49,11 @@ class Workers(Input):
     """Attention replicas inside one worker (for mixture-of-experts models). Default: 1."""
     expert_parallel: bool = False
     """Spread whole experts over the GPUs instead of splitting each. Default: off."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    gpu_memory_utilization: MemoryShare = 0.92
     """Share of GPU memory that vLLM may take. Default: 0.92, vLLM's own."""
     max_sequences: PositiveCount | None = None
-    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds,
-    at most 256.
+    """Most sequences in one batch of a data-parallel rank. Default: the typical requests that its KV cache holds and
+    with which the tier's ITL promise is kept, at most 256.
     """
     max_batched_tokens: PositiveCount | None = None
     """Most tokens in one forward pass. Default: 8,192 where prompts are read, 2,048 in decode workers."""
@@ -109,6 +109,19 @@ class AggregatedPool(_Pool):
     worker: Workers
 
 
+MOST_SHARED_NODES = 1000
+"""Nodes of a shared pool. EKS takes 450 in a group and GKE 1,000 in a zone; more would be packed for nothing."""
+
+
+def _packable(nodes: Replicas | None) -> Replicas | None:
+    if nodes is not None and nodes.bounds[2] > MOST_SHARED_NODES:
+        raise ValueError(f"a shared pool has at most {MOST_SHARED_NODES} nodes; split it into several pools")
+    return nodes
+
+
+SharedNodes = Annotated[Replicas, AfterValidator(_packable)]
+
+
 class SharedModel(Input):
     """One of several models of a shared pool."""
 
@@ -125,12 +138,20 @@ class SharedPool(_Pool):
     sharing: Literal["mig", "sleep"]
     """`mig`: hardware partitions, isolated; `sleep`: vLLM sleep mode, one model awake a GPU, others in CPU memory."""
     models: Annotated[Items[SharedModel], Field(min_length=1, max_length=32)]
-    nodes: Replicas
+    nodes: SharedNodes
     """Nodes of the pool."""
     max_sequences: PositiveCount = 8
     """Sequences at full context that each instance must hold. Default: 8."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.92
+    gpu_memory_utilization: MemoryShare = 0.92
     """Share of a GPU's (or slice's) memory that vLLM may take. Default: 0.92."""
+
+    @model_validator(mode="after")
+    def _models_once(self) -> "SharedPool":
+        names = [each.model for each in self.models]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"model `{twice}` stands in `models` more than once; give one entry more `instances`")
+        return self
 
 
 Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discriminator="topology")]
@@ -147,5 +168,5 @@ class PoolInCell(Input):
     """Default: the pool's."""
     worker_replicas: Replicas | None = None
     """Default: the pool's."""
-    nodes: Replicas | None = None
+    nodes: SharedNodes | None = None
     """Shared pools. Default: the pool's."""

@@ -9,7 +9,7 @@ from inferfab.environment.base import Input, Tokens
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
-Gib = Annotated[float, Field(gt=0, le=65_536)]
+Gib = Annotated[float, Field(ge=0.001, le=65_536)]
 
 
 class Draft(Input):
@@ -84,7 +84,7 @@ class ServedModel(Input):
     """The weights need an accepted licence and a token. Default: as the catalog's checkpoint says."""
     token_secret: str | None = None
     """Name of the secret that holds the download token (a reference, never the token). Needed when gated."""
-    cold_load_gib_per_second: Annotated[float, Field(gt=0, le=100)] = 2.0
+    cold_load_gib_per_second: Annotated[float, Field(ge=0.001, le=100)] = 2.0
     """Rate at which weights arrive in a pod from the cache volume, for cold-load times. Default: 2 GiB/s."""
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inferfab.environment.base import Input, Items, Milliseconds, Share, Tokens
+from inferfab.environment.base import Input, Items, Milliseconds, Tokens
 
 Metric = Literal["ttft", "itl", "whole_answer"]
 Spill = Literal["never", "when_down", "any"]
@@ -30,8 +30,8 @@ class Workload(Input):
     """Prompt length of a typical request."""
     output_tokens: Tokens
     """Answer length of a typical request."""
-    utilization: Share = 0.7
-    """Planned busy share of the desired replicas; the rest is headroom. Default: 0.7."""
+    utilization: Annotated[float, Field(ge=0.01, le=1)] = 0.7
+    """Planned busy share of the desired replicas, from 0.01 to 1; the rest is headroom. Default: 0.7."""
 
 
 class Tier(Input):

@@ -172,7 +172,8 @@ def plan_availability(
         regions=len({c.region for c in cells}),
         nodes=sum(r.nodes for c in cells for r in c.roles),
         basis=(
-            f"a node of 8 GPUs is down {rates.node.unavailability:.3%} of the time ({rates.node.basis}), "
+            f"a node with {_GPUS_OF_MEASURED_NODE} GPUs is down {rates.node.unavailability:.3%} of the time, one with "
+            f"fewer in proportion to its GPUs ({rates.node.basis}), "
             f"a cell {rates.cell.unavailability:.3%} ({rates.cell.basis}), "
             f"a region {rates.region.unavailability:.3%} ({rates.region.basis})"
         ),

@@ -23,6 +23,11 @@ class HourlyPrice(Record):
     how: str
     """Source and date, or why it is a range."""
 
+    @property
+    def unknown(self) -> bool:
+        """Neither a price nor a bound of it is known."""
+        return self.basis == "unknown"
+
 
 class Money(Record):
     """GPU node cost at one size."""

@@ -1,6 +1,6 @@
 """What changes between two fleets: GPUs, nodes, dollars, flags, promises."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from inferfab.plan.cost import CostPlan
@@ -10,7 +10,9 @@ from inferfab.plan.pools import PoolPlan
 from inferfab.plan.quantities import Bounds, Range
 from inferfab.record import Record
 
-Section = Literal["environment", "models", "promises", "cells", "nodes", "fabric", "flags", "routing", "prices"]
+Section = Literal[
+    "environment", "models", "promises", "workload", "cells", "nodes", "fabric", "flags", "routing", "prices", "other"
+]  # fmt: skip
 
 
 class Amount(Record):
@@ -55,6 +57,14 @@ class FleetDifference(Record):
     usd_per_month_at_max: Dollars
     usd_per_month_by_tier: dict[str, Dollars]
     changes: tuple[Change, ...]
+    """Section ``other`` holds what no section names, where nothing else differs: only equal plans have no change."""
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """Names that tell both sides apart."""
+        if self.before == self.after:
+            return f"{self.before} (before)", f"{self.after} (after)"
+        return self.before, self.after
 
     @property
     def empty(self) -> bool:
@@ -67,7 +77,10 @@ _NONE = Bounds(min=0, desired=0, max=0)
 
 
 def difference(before: FleetPlan, after: FleetPlan) -> FleetDifference:
-    """Compare two plans. What was observed in an account is left out: it is not decided."""
+    """Compare two plans. What was observed in an account is left out: it is not decided.
+
+    So is which fields the file left open: a default that is written out plans the same fleet.
+    """
     nothing = Range.exact(0.0)
     tiers = _union(before.cost.by_tier, after.cost.by_tier)
     return FleetDifference(
@@ -125,6 +138,7 @@ def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
         ("environment", _environment),
         ("models", _models),
         ("promises", _promises),
+        ("workload", _workload),
         ("cells", _cells),
         ("nodes", _nodes),
         ("fabric", _fabric),
@@ -132,15 +146,38 @@ def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
         ("routing", _routing),
         ("prices", _prices),
     )
+    differs = False
     for section, view in views:
-        old, new = view(before), view(after)
-        for subject, what in dict.fromkeys([*old, *new]):
-            was, is_ = old.get((subject, what)), new.get((subject, what))
-            if was != is_:
-                yield Change(section=section, subject=subject, what=what, before=was, after=is_)
+        for change in _differing(section, view(before), view(after)):
+            differs = True
+            yield change
+    if not differs:
+        yield from _differing("other", _leaves(before), _leaves(after))
 
 
 View = dict[tuple[str, str], str]
+
+
+def _differing(section: Section, old: View, new: View) -> Iterator[Change]:
+    for subject, what in dict.fromkeys([*old, *new]):
+        was, is_ = old.get((subject, what)), new.get((subject, what))
+        if was != is_:
+            yield Change(section=section, subject=subject, what=what, before=was, after=is_)
+
+
+def _leaves(fleet: FleetPlan) -> View:
+    """Every value of the plan by its place."""
+
+    def walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+        if items is None:
+            yield path, str(value)
+            return
+        for key, item in items:
+            yield from walk(item, (*path, str(key)))
+
+    tree = fleet.model_dump(mode="json", exclude={"observed", "defaults"})
+    return {(path[0], ".".join(path[1:])): value for path, value in walk(tree, ())}
 
 
 def _environment(fleet: FleetPlan) -> View:
@@ -151,6 +188,9 @@ def _environment(fleet: FleetPlan) -> View:
         ("engine", "vLLM"): fleet.engine.vllm,
     }
     found |= {("tags", key): value for key, value in own.tags.items()}
+    found[("environment", "protected")] = str(own.protected)
+    if own.state:
+        found[("environment", "state")] = f"{own.state.bucket}/{own.state.key_prefix} in {own.state.region}"
     found[("environment", "access")] = own.access.model_dump_json()
     found[("environment", "accounts")] = own.accounts.model_dump_json()
     if fleet.cost.budget:
@@ -183,6 +223,41 @@ def _promises(fleet: FleetPlan) -> View:
     return found
 
 
+def _workload(fleet: FleetPlan) -> View:
+    """What pools are sized for and serve."""
+    values: list[tuple[str, str, str, str]] = []
+    for pool in fleet.pools:
+        asked = pool.workload
+        shown = {
+            "prompt tokens": f"{asked.prompt_tokens:,}",
+            "output tokens": f"{asked.output_tokens:,}",
+            "planned busy": f"{asked.utilization:.4g}",
+        }
+        if pool.roles:
+            shown["requests a second, busy"] = _range(pool.requests_per_second)
+        values += [(pool.cell, pool.name, what, value) for what, value in shown.items()]
+    return _once(values)
+
+
+def _range(value: Range) -> str:
+    low, high = f"{value.low:.4g}", "unknown" if value.high is None else f"{value.high:.4g}"
+    return low if value.known else f"{low} to {high}"
+
+
+def _once(values: Iterable[tuple[str, str, str, str]]) -> View:
+    """(cell, subject, what, value): what is the same in every cell stands once, the rest by cell."""
+    everywhere: dict[tuple[str, str], dict[str, str]] = {}
+    for cell, subject, what, value in values:
+        everywhere.setdefault((subject, what), {})[cell] = value
+    found: View = {}
+    for (subject, what), by_cell in everywhere.items():
+        if len(set(by_cell.values())) == 1:
+            found[(subject, what)] = next(iter(by_cell.values()))
+        else:
+            found |= {(f"{cell}/{subject}", what): value for cell, value in by_cell.items()}
+    return found
+
+
 def _cells(fleet: FleetPlan) -> View:
     fields = (
         "cloud",
@@ -190,12 +265,14 @@ def _cells(fleet: FleetPlan) -> View:
         "zone",
         "cluster",
         "kubernetes",
+        "ami_release",
         "system_instance",
         "system_nodes",
     )
     found = {(c.name, field): str(getattr(c, field)) for c in fleet.cells for field in fields}
     for cell in fleet.cells:
         found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
+        found[(cell.name, "egress")] = cell.network.egress or "-"
         found[(cell.name, "gateways")] = f"{cell.gateway.replicas}, {'public' if cell.gateway.public else 'internal'}"
     return found
 
@@ -236,21 +313,14 @@ def _fabric(fleet: FleetPlan) -> View:
 
 def _flags(fleet: FleetPlan) -> View:
     """By pool and role; a value that is the same in every cell stands once."""
-    everywhere: dict[tuple[str, str], dict[str, str]] = {}
+    values: list[tuple[str, str, str, str]] = []
     for pool in fleet.pools:
         for subject, engine in _engines(pool):
-            values = {a.flag: a.value if a.value is not None else "on" for a in engine.arguments}
-            values |= {f"env {e.name}": e.value if e.value is not None else f"field {e.field_ref}" for e in engine.env}
-            values["image"] = engine.image
-            for what, value in values.items():
-                everywhere.setdefault((subject, what), {})[pool.cell] = value
-    found: View = {}
-    for (subject, what), by_cell in everywhere.items():
-        if len(set(by_cell.values())) == 1:
-            found[(subject, what)] = next(iter(by_cell.values()))
-        else:
-            found |= {(f"{cell}/{subject}", what): value for cell, value in by_cell.items()}
-    return found
+            shown = {a.flag: a.value if a.value is not None else "on" for a in engine.arguments}
+            shown |= {f"env {e.name}": e.value if e.value is not None else f"field {e.field_ref}" for e in engine.env}
+            shown["image"] = engine.image
+            values += [(pool.cell, subject, what, value) for what, value in shown.items()]
+    return _once(values)
 
 
 def _engines(pool: PoolPlan) -> Iterator[tuple[str, Any]]:
@@ -271,8 +341,10 @@ def _routing(fleet: FleetPlan) -> View:
 def _prices(fleet: FleetPlan) -> View:
     found: View = {}
     for pool in fleet.pools:
-        usd = pool.price.usd
-        high = "unknown" if usd.high is None else f"{usd.high:.4g}"
-        shown = f"{usd.low:.4g}" if usd.known else f"{usd.low:.4g} to {high}"
-        found[(f"{pool.cell}/{pool.name}", f"{pool.price.instance} {pool.price.kind}, USD an hour")] = shown
+        subject, price = f"{pool.cell}/{pool.name}", pool.price
+        found[(subject, f"{price.instance} {price.kind}, USD an hour")] = _range(price.usd)
+        if pool.token_cost:
+            cost = pool.token_cost
+            found[(subject, "USD per million output tokens")] = _range(cost.usd_per_million_output_tokens)
+            found[(subject, "USD per million tokens, prompt and output")] = _range(cost.usd_per_million_total_tokens)
     return found

@@ -16,7 +16,7 @@ from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.models import LatentAttention, ModelShape
 from inferfab.environment.pools import Workers
 from inferfab.plan.kv_config import disk_bytes_per_gpu, kv_events_config, kv_transfer_config
-from inferfab.plan.memory import MemoryPlan, Parallelism, sequence_bytes
+from inferfab.plan.memory import MemoryPlan, Parallelism
 from inferfab.plan.placement import Role
 from inferfab.plan.quantities import GIB
 from inferfab.plan.served import ModelPlan
@@ -41,7 +41,6 @@ PROCESS_BYTES_PER_GPU = 4 * GIB
 """CPU memory beside /dev/shm: one engine process a GPU, tokenizer, load staging. Estimates."""
 DEFAULT_PREFILL_BATCHED_TOKENS = 8192
 DEFAULT_DECODE_BATCHED_TOKENS = 2048
-MOST_DEFAULT_SEQUENCES = 256
 
 
 class Argument(Record):
@@ -120,19 +119,6 @@ def parallelism(workers: Workers) -> Parallelism:
     )
 
 
-def max_sequences(workers: Workers, model: ModelPlan, memory: MemoryPlan, mean_sequence_tokens: float) -> int:
-    """The stated batch limit of a rank, or how many typical requests its KV cache holds, at most 256.
-
-    Of a rank: ``--max-num-seqs`` applies per data-parallel rank (vllm/config/scheduler.py SchedulerConfig).
-    Typical, not longest: a batch sized for the promised context would leave most of the cache empty, and vLLM
-    preempts the youngest sequences in the rare case that many are long. Windows count as full as they are at
-    that length, which is fuller a token than at the promised context.
-    """
-    each = sequence_bytes(model, parallelism(workers), round(mean_sequence_tokens))
-    held = memory.kv_capacity_bytes_per_gpu / each
-    return workers.max_sequences or max(1, min(MOST_DEFAULT_SEQUENCES, int(held)))
-
-
 def plan_engine(
     pair: EnginePair,
     model: ModelPlan,
@@ -142,12 +128,13 @@ def plan_engine(
     transport: Transport,
     *,
     block_tokens: int,
-    mean_sequence_tokens: float,
+    max_sequences: int,
     image_registry: str | None,
     nodes: int = 1,
 ) -> EnginePlan:
     """Flags, environment and memory of one worker.
 
+    :param max_sequences: batch limit of a rank, the same that the estimate assumes (:mod:`inferfab.plan.batch`).
     :param nodes: nodes that the worker spans; ``transport`` is that of the pod on one of them.
     """
     parallel = parallelism(workers)
@@ -157,7 +144,7 @@ def plan_engine(
         *_parallel_arguments(parallel),
         Argument(flag="--block-size", value=str(block_tokens)),
         Argument(flag="--gpu-memory-utilization", value=f"{memory.gpu_memory_utilization:g}"),
-        Argument(flag="--max-num-seqs", value=str(max_sequences(workers, model, memory, mean_sequence_tokens))),
+        Argument(flag="--max-num-seqs", value=str(max_sequences)),
         Argument(flag="--max-num-batched-tokens", value=str(batched_tokens(role, workers))),
         *_role_arguments(role, model, transport, parallel),
     ]

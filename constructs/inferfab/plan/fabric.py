@@ -14,7 +14,7 @@ RDMA_EFFICIENCY = 0.5
 """Share of line rate that KV transfer reaches over the NICs of a whole node. Mooncake measured 190 GB/s of
 8 x 400 Gbit/s, 48 % (kvcache-ai/Mooncake README); no configuration-complete figure for NIXL over EFA is public."""
 TCP_GBPS = 8.0
-"""KV transfer over TCP: 1 GB/s, the lower of the 1 to 3 GB/s that Dynamo's EFA guide reports for the fallback."""
+"""One KV transfer over TCP: 1 GB/s, the lower of the 1 to 3 GB/s that Dynamo's EFA guide reports for the fallback."""
 
 
 class NicPlan(Record):
@@ -69,7 +69,9 @@ class RoleFabricPlan(Record):
     rdma_interfaces_per_node: NonNegativeInt
     rdma_interfaces_per_worker: NonNegativeInt
     line_gbps_per_worker: NonNegativeFloat
-    """RDMA line rate that a worker's interfaces add up to (TCP: what one worker reaches in practice)."""
+    """RDMA line rate that a worker's interfaces add up to (TCP: what one transfer reaches in practice)."""
+    line_gbps_per_rank: NonNegativeFloat
+    """A data-parallel rank's part of that. One prompt goes from one rank to one rank, and the others are busy too."""
     efficiency: NonNegativeFloat
     locality_layers: NonNegativeInt | None
     note: str = ""
@@ -77,6 +79,10 @@ class RoleFabricPlan(Record):
     @property
     def usable_gbps_per_worker(self) -> float:
         return self.line_gbps_per_worker * self.efficiency
+
+    @property
+    def usable_gbps_per_rank(self) -> float:
+        return self.line_gbps_per_rank * self.efficiency
 
 
 def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType, *, moves: bool) -> FabricKind:
@@ -121,17 +127,21 @@ def plan_cell_fabric(cell: Cell, kind: FabricKind) -> CellFabricPlan:
     )
 
 
-def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: int) -> RoleFabricPlan:
-    """NIC layout of a node and the part of it that a worker of ``gpus_per_worker`` GPUs gets."""
+def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: int, ranks: int = 1) -> RoleFabricPlan:
+    """NIC layout of a node and the part of it that a worker of ``gpus_per_worker`` GPUs gets.
+
+    :param ranks: data-parallel ranks of the worker.
+    """
     interfaces = machine.rdma_nic_count if kind != "tcp" else 0
     nodes = max(1, -(-gpus_per_worker // machine.gpu_count))
     share = min(1.0, gpus_per_worker / machine.gpu_count)
     # At least one interface a worker: pods cannot share one.
     per_worker = max(1, int(interfaces * share)) * nodes if interfaces else 0
     line = machine.rdma_gbps / interfaces * per_worker if interfaces else 0.0
+    line_of_rank = line / ranks
     note = ""
     if kind == "tcp":
-        line = min(TCP_GBPS, machine.network_gbps)
+        line = line_of_rank = min(TCP_GBPS, machine.network_gbps)
     elif not interfaces:
         note = f"no source says how many RDMA interfaces {machine.name} has; nothing was assumed"
     return RoleFabricPlan(
@@ -140,6 +150,7 @@ def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: i
         rdma_interfaces_per_node=interfaces,
         rdma_interfaces_per_worker=per_worker,
         line_gbps_per_worker=line,
+        line_gbps_per_rank=line_of_rank,
         efficiency=1.0 if kind == "tcp" else RDMA_EFFICIENCY,
         locality_layers=machine.locality_layers,
         note=note,

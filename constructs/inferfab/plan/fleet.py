@@ -21,6 +21,7 @@ from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
+from inferfab.plan.references import unsound
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
 from inferfab.plan.state import StatePlan, plan_state
@@ -94,6 +95,8 @@ class FleetCost(Record):
 
     total: CostPlan
     by_tier: dict[str, CostPlan]
+    unpriced_gpus: Bounds
+    """GPUs whose price is not known at all; they enter every sum with nothing below and no bound above."""
     budget: Budget | None
     not_included: tuple[str, ...]
 
@@ -153,7 +156,7 @@ class UnreadablePlan(Exception):
 def read_plan(text: str | bytes) -> FleetPlan:
     """Read a plan that :meth:`FleetPlan.to_json` wrote.
 
-    :raises UnreadablePlan: if it is not JSON, not a plan, broken, or of a newer version.
+    :raises UnreadablePlan: if it is not JSON, not a plan, broken, inconsistent, or of a newer version.
     """
     try:
         raw = json.loads(text)
@@ -171,11 +174,15 @@ def read_plan(text: str | bytes) -> FleetPlan:
     if version < 1:
         raise UnreadablePlan(f"plan_version {version} never existed")
     try:
-        return FleetPlan.model_validate_json(json.dumps(raw))
+        fleet = FleetPlan.model_validate_json(json.dumps(raw))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnreadablePlan(f"broken at {where}: {first['msg']} ({error.error_count()} problem(s) in all)") from error
+    broken = list(unsound(fleet))
+    if broken:
+        raise UnreadablePlan(f"inconsistent: {broken[0]} ({len(broken)} problem(s) in all); plan it again")
+    return fleet
 
 
 def plan(environment: Environment) -> FleetPlan:
@@ -236,6 +243,9 @@ def _plan(environment: Environment) -> FleetPlan:
         cost=FleetCost(
             total=_sum([p.cost for p in pools]),
             by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
+            unpriced_gpus=Bounds.total(
+                g.gpus for each in placed.values() for p in each if p.pool.price.unknown for g in p.node_groups
+            ),
             budget=environment.budget,
             not_included=(
                 "system nodes, control planes, load balancers, NAT, storage, traffic between zones and regions, "

@@ -8,7 +8,7 @@ from inferfab.catalog.gpus import Gpu
 from inferfab.catalog.models import ModelShape
 from inferfab.plan.kv_cache import bytes_per_sequence_and_gpu, bytes_per_token
 from inferfab.plan.quantities import GB
-from inferfab.plan.served import ModelPlan
+from inferfab.plan.served import BYTES_PER_PARAMETER, ModelPlan
 from inferfab.record import Record
 
 OVERHEAD_LOW_BYTES = 3 * GB
@@ -44,11 +44,16 @@ class MemoryPlan(Record):
     missing_bytes_per_gpu: NonNegativeInt
     """What lacks for the weights and one sequence at the promised context; 0 if the model fits."""
     kv_bytes_per_token: NonNegativeFloat
-    """Of the whole model, draft included, before any window is full."""
+    """What one more token adds over the whole model, draft included, while no window is full.
+
+    Not a divisor of the capacity: a GPU holds a part of it, and a layer with a full window adds nothing more.
+    """
     kv_bytes_per_sequence_per_gpu: NonNegativeFloat
-    """One sequence at the promised context."""
+    """One sequence at the promised context on one GPU: windows are full, heads are split. The capacity over this is
+    how many such sequences a rank holds."""
     kv_capacity_tokens: NonNegativeInt
-    """Tokens that the worker's KV cache holds, data-parallel ranks together, at the promised context's mix."""
+    """Tokens that the worker's KV cache holds, data-parallel ranks together, in sequences of the promised context:
+    capacity x context / bytes a sequence. In shorter sequences a model with windows holds fewer."""
     context_tokens: PositiveInt
     concurrent_sequences: NonNegativeInt
     """Sequences of the promised context that a worker holds at once."""
@@ -70,17 +75,38 @@ def overhead_bytes(shape: ModelShape, *, batched_tokens: int, sequences: int) ->
 
 
 def weights_bytes_per_gpu(model: ModelPlan, parallel: Parallelism) -> int:
-    """Weights on one GPU of a worker.
+    """Weights on the fullest GPU of a worker.
 
-    Tensor and pipeline parallelism split everything. Data-parallel ranks hold attention and shared weights
-    each, and split the experts among them (vLLM, data-parallel deployment); how many parameters are routed
-    experts is bounded from above by those that a token does not touch.
+    Tensor and pipeline parallelism split everything. Data-parallel ranks hold attention, shared experts and
+    embeddings each, and split the routed experts among them. vLLM does so with and without expert parallelism: it
+    cuts expert layers over TP x DP devices, each expert in parts or, with it, whole experts
+    (vllm/model_executor/layers/fused_moe/config.py FusedMoEParallelConfig.make, flatten_tp_across_dp_and_pcp;
+    expert_map_manager.py determine_expert_map gives the remainder one more each).
+
+    ``rest = 2 x embeddings + width x (parameters - expert parameters - embeddings)``, and a GPU holds
+    ``(rest / TP + (weights - rest) x share of experts) / PP``.
     """
-    split = parallel.tensor * parallel.pipeline
-    if parallel.data == 1 or not model.shape.experts:
-        return math.ceil(model.weights_bytes / split)
-    active = model.shape.active_parameters / model.shape.parameters
-    return math.ceil(model.weights_bytes * (active + (1 - active) / parallel.data) / split)
+    experts, devices = model.shape.experts, parallel.tensor * parallel.data
+    if not experts:
+        return math.ceil(model.weights_bytes / (parallel.tensor * parallel.pipeline))
+    rest = _bytes_beside_experts(model)
+    part, parts = (math.ceil(experts / devices), experts) if parallel.expert else (1, devices)
+    # In whole numbers, so that one rank alone holds exactly the weights over its GPUs.
+    numerator = rest * parts + (model.weights_bytes - rest) * part * parallel.tensor
+    return -(-numerator // (parallel.tensor * parts * parallel.pipeline))
+
+
+def _bytes_beside_experts(model: ModelPlan) -> int:
+    """Weights that are no routed experts, from above: embeddings at 16 bits, all else at 8 in 8-bit checkpoints.
+
+    In 4-bit checkpoints all else counts at 16 bits: often only the experts have four (gpt-oss's
+    ``modules_to_not_convert``, attention under ``exclude_modules`` of NVIDIA's NVFP4 DeepSeek).
+    """
+    shape = model.shape
+    others = shape.parameters - shape.routed_parameters
+    embeddings = min(2 * shape.vocabulary * shape.hidden_size, others)
+    width = 1 if BYTES_PER_PARAMETER[model.quantization] == 1 else 2
+    return min(math.ceil(embeddings * 2 + (others - embeddings) * width), model.weights_bytes)
 
 
 def plan_memory(

@@ -1,6 +1,7 @@
 """The subnets of a cell, cut from its range."""
 
 import ipaddress
+import itertools
 from typing import Literal
 
 from inferfab.catalog.regions import regions
@@ -49,6 +50,9 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
     """Cut the cell's range: the lower quarter for public, system, control-plane and further gVNIC subnets, the second
     quarter for GPU nodes and their pods, the upper half in equal parts for RDMA NICs where the fabric has a network
     of its own.
+
+    Up to four further gVNICs have a sixty-fourth of the range each; more share the eighth behind the system subnet in
+    equal parts.
     """
     network = cell.network
     if isinstance(network, ExistingNetwork):
@@ -71,8 +75,8 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
         SubnetPlan(name="public", purpose="public", cidr=str(sixteenths[0]), zone=cell.zone),
         SubnetPlan(name="system", purpose="system", cidr=str(sixteenths[1]), zone=cell.zone),
     ]
-    parts = list(sixteenths[2].subnets(prefixlen_diff=2))
     if cell.cloud == "aws":
+        parts = sixteenths[2].subnets(prefixlen_diff=2)
         # EKS wants its control plane's interfaces in two zones; nodes still stand in one.
         zones = (cell.zone, second_zone(cell))
         subnets += [
@@ -80,19 +84,26 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
             for n, (part, zone) in enumerate(zip(parts, zones, strict=False))
         ]
     else:
+        further = gvnics - 1
+        eighth = next(itertools.islice(whole.subnets(prefixlen_diff=3), 1, None))
+        cut = _equal_parts(sixteenths[2], 4) if further <= 4 else _equal_parts(eighth, further)
         subnets += [
-            SubnetPlan(name=gvnic_subnet(n), purpose="gvnic", cidr=str(parts[n - 1]), zone=cell.zone)
-            for n in range(1, gvnics)
+            SubnetPlan(name=gvnic_subnet(n), purpose="gvnic", cidr=str(part), zone=cell.zone)
+            for n, part in enumerate(cut[:further], start=1)
         ]
     subnets.append(SubnetPlan(name="inference", purpose="inference", cidr=str(quarters[1]), zone=cell.zone))
     if rdma_nics:
         rdma = ipaddress.IPv4Network(rdma_cidr(cell) or str(list(whole.subnets(prefixlen_diff=1))[1]))
-        extra_bits = max(0, (rdma_nics - 1).bit_length())
-        cut = list(rdma.subnets(prefixlen_diff=extra_bits))[:rdma_nics]
         subnets += [
-            SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone) for n, part in enumerate(cut)
+            SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone)
+            for n, part in enumerate(_equal_parts(rdma, rdma_nics))
         ]
     return NetworkPlan(existing_id=None, cidr=network.cidr, egress=network.egress, subnets=tuple(subnets))
+
+
+def _equal_parts(whole: ipaddress.IPv4Network, count: int) -> list[ipaddress.IPv4Network]:
+    """``count`` equal ranges, as large as they can be."""
+    return list(whole.subnets(prefixlen_diff=max(0, (count - 1).bit_length())))[:count]
 
 
 def second_zone(cell: Cell) -> str:

@@ -8,6 +8,7 @@ Sleep: every GPU of a node may hold any of the models, one awake, the others in 
 most instances are served by taking the smallest models first once each model has what was asked.
 """
 
+import heapq
 from functools import cache
 
 from pydantic import NonNegativeInt, PositiveInt
@@ -240,20 +241,26 @@ def _resident_sets(
     sets: list[dict[str, int]] = [{} for _ in range(nodes)]
     short: dict[str, int] = {}
 
-    def place(model: str) -> bool:
-        room = [n for n in range(nodes) if left[n] >= weights[model] and sets[n].get(model, 0) < gpus_per_node]
-        if not room:
-            return False
-        node = max(room, key=lambda n: (left[n] if spread else -left[n], -n))
-        sets[node][model] = sets[node].get(model, 0) + 1
-        left[node] -= weights[model]
-        return True
+    def add(node: int, model: str, count: int) -> None:
+        if count:
+            sets[node][model] = sets[node].get(model, 0) + count
+            left[node] -= count * weights[model]
 
     for each in sorted(fits, key=lambda a: (-weights[a.model], a.model)):
-        for _ in range(each.instances):
-            if not place(each.model):
-                short[each.model] = short.get(each.model, 0) + 1
+        model, weight = each.model, weights[each.model]
+        # While one model is placed only the node that took it changes, so a heap always knows the next one.
+        room = [(-left[n] if spread else left[n], n) for n in range(nodes) if left[n] >= weight]
+        heapq.heapify(room)
+        for missing in range(each.instances, 0, -1):
+            if not room:
+                short[model] = missing
+                break
+            _, node = heapq.heappop(room)
+            add(node, model, 1)
+            if left[node] >= weight and sets[node][model] < gpus_per_node:
+                heapq.heappush(room, (-left[node] if spread else left[node], node))
     for each in sorted(fits, key=lambda a: (weights[a.model], a.model)):
-        while place(each.model):
-            pass
+        weight = weights[each.model]
+        for node in range(nodes):
+            add(node, each.model, min(gpus_per_node - sets[node].get(each.model, 0), left[node] // weight))
     return sets, short

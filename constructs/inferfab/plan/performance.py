@@ -39,7 +39,8 @@ class PerformancePlan(Record):
     prefill_ms: Range | None
     """Reading one prompt, alone."""
     decode_batch: NonNegativeInt
-    """Sequences decoded together: bounded by KV memory, batch limit and the ITL promise; 0 for prefill workers."""
+    """Sequences decoded together by all ranks: the engine's own limit, or what KV memory holds of it; 0 for prefill
+    workers."""
     decode_step_ms: Range | None
     decode_tokens_per_second: Range | None
     requests_per_second: Range
@@ -79,16 +80,18 @@ def plan_performance(
     prompt_tokens: int,
     output_tokens: int,
     max_sequences: int,
-    itl_at_most_ms: float | None,
     reads_prompts: bool,
     writes_answers: bool,
 ) -> PerformancePlan:
-    """Estimate one worker at ``prompt_tokens`` in and ``output_tokens`` out."""
+    """Estimate one worker at ``prompt_tokens`` in and ``output_tokens`` out.
+
+    :param max_sequences: what the engine is held to (:mod:`inferfab.plan.batch`).
+    """
     mean_tokens = prompt_tokens + output_tokens / 2
     prefill = _prefill_rate(model, gpu, parallel, prompt_tokens) if reads_prompts else None
     batch, step = 0, None
     if writes_answers:
-        batch, step = _decode(model, gpu, parallel, memory, round(mean_tokens), max_sequences, itl_at_most_ms)
+        batch, step = _decode(model, gpu, parallel, memory, round(mean_tokens), max_sequences)
     decode = Range.exact(batch * 1000.0).over(step) if step and batch else None
     return PerformancePlan(
         prefill_tokens_per_second=prefill,
@@ -115,14 +118,25 @@ def _prefill_rate(model: ModelPlan, gpu: Gpu, parallel: Parallelism, prompt_toke
     return Range(low=ideal * low_efficiencies(model, parallel)[0], high=ideal * FLOPS_EFFICIENCY.high)
 
 
+def batch_within_itl(
+    model: ModelPlan, gpu: Gpu, parallel: Parallelism, memory: MemoryPlan, mean_tokens: int, itl_at_most_ms: float
+) -> int:
+    """Largest batch of a rank whose step keeps an ITL promise at the lower efficiency.
+
+    At least one sequence for each pipeline stage, also where not even that keeps it.
+    """
+    efficiency = low_efficiencies(model, parallel)[1]
+    budget = itl_at_most_ms / 1000 * gpu.memory_gb_per_second * 1e9 * efficiency / parallel.pipeline
+    part = int((budget - _weights(memory)) / sequence_bytes(model, parallel, mean_tokens))
+    return parallel.pipeline * max(1, part)
+
+
+def _weights(memory: MemoryPlan) -> int:
+    return memory.weights_bytes_per_gpu + memory.draft_bytes_per_gpu
+
+
 def _decode(
-    model: ModelPlan,
-    gpu: Gpu,
-    parallel: Parallelism,
-    memory: MemoryPlan,
-    mean_tokens: int,
-    max_sequences: int,
-    itl_at_most_ms: float | None,
+    model: ModelPlan, gpu: Gpu, parallel: Parallelism, memory: MemoryPlan, mean_tokens: int, max_sequences: int
 ) -> tuple[int, Range | None]:
     """Batch over all data-parallel ranks, and the time in which each of its sequences gets a token.
 
@@ -130,22 +144,15 @@ def _decode(
     """
     bandwidth = gpu.memory_gb_per_second * 1e9
     per_sequence = sequence_bytes(model, parallel, mean_tokens)
-    held = int(memory.kv_capacity_bytes_per_gpu / per_sequence) if per_sequence else 0
-    batch = min(held, max_sequences)
+    batch = min(int(memory.kv_capacity_bytes_per_gpu / per_sequence), max_sequences)
     if not batch:
         return 0, None
-    weights = memory.weights_bytes_per_gpu + memory.draft_bytes_per_gpu
-    low = low_efficiencies(model, parallel)[1]
     assert BANDWIDTH_EFFICIENCY.high is not None
-    if itl_at_most_ms is not None:
-        # The promise must hold even at the lower efficiency, so the batch is cut for that one.
-        budget = itl_at_most_ms / 1000 * bandwidth * low / parallel.pipeline
-        batch = min(batch, parallel.pipeline * max(1, int((budget - weights) / per_sequence)))
     part = math.ceil(batch / parallel.pipeline)
-    moved = (weights + part * per_sequence) * parallel.pipeline
+    moved = (_weights(memory) + part * per_sequence) * parallel.pipeline
     step = Range(
         low=moved / (bandwidth * BANDWIDTH_EFFICIENCY.high) * 1000,
-        high=moved / (bandwidth * low) * 1000,
+        high=moved / (bandwidth * low_efficiencies(model, parallel)[1]) * 1000,
     )
     return batch * parallel.data, step
 

@@ -13,7 +13,7 @@ from inferfab.environment.tiers import Workload
 from inferfab.plan.cost import CostPlan, HourlyPrice, Money, TokenCost, hourly_price
 from inferfab.plan.engine import default_block_tokens
 from inferfab.plan.groups import group_of_role, node_group
-from inferfab.plan.kv_transfer import KvTransferPlan, plan_kv_transfer
+from inferfab.plan.kv_transfer import KvTransferPlan, TransferEnd, plan_kv_transfer
 from inferfab.plan.names import graph_name, namespace
 from inferfab.plan.place import Place, PoolContext, place_pool
 from inferfab.plan.placement import NodeGroupPlan, Role
@@ -134,11 +134,11 @@ def _transfer(
 ) -> KvTransferPlan | None:
     if not isinstance(pool, DisaggregatedPool):
         return None
-    prefill, decode = roles
+    prefill, decode = (TransferEnd(fabric=r.fabric, parallel=r.parallelism) for r in roles)
     return plan_kv_transfer(
         model,
-        prefill.fabric,
-        decode.fabric,
+        prefill,
+        decode,
         prompt_tokens=workload.prompt_tokens,
         ttft_promise_ms=tier.strictest_ms("ttft"),
         share_of_ttft=pool.kv_transfer_share_of_ttft,
@@ -164,9 +164,7 @@ def _plan_shared_pool(
 ) -> PlacedPool:
     nodes = replica_bounds((here and here.nodes) or pool.nodes)
     where, machine = place.context, place.machine
-    shared = plan_shared(
-        pool, machine, nodes.desired, [models[m.model] for m in pool.models], where.pair, where.image_registry
-    )
+    shared = plan_shared(pool, machine, nodes, [models[m.model] for m in pool.models], where.pair, where.image_registry)
     used = sum(1 for slices in shared.packing.gpus if slices)
     idle = nodes.desired * machine.gpu_count - used
     group = node_group(name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle)

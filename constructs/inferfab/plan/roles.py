@@ -3,7 +3,8 @@
 from inferfab.catalog.gpus import gpus
 from inferfab.environment.pools import Replicas, Workers
 from inferfab.environment.tiers import Workload
-from inferfab.plan.engine import EnginePlan, batched_tokens, max_sequences, parallelism, plan_engine
+from inferfab.plan.batch import BatchPlan, plan_batch
+from inferfab.plan.engine import EnginePlan, batched_tokens, parallelism, plan_engine
 from inferfab.plan.fabric import RoleFabricPlan, plan_role_fabric
 from inferfab.plan.memory import MemoryPlan, Parallelism, plan_memory
 from inferfab.plan.names import node_group_name
@@ -25,6 +26,7 @@ class RolePlan(Record):
     parallelism: Parallelism
     workers: Bounds
     memory: MemoryPlan
+    batch: BatchPlan
     performance: PerformancePlan
     fabric: RoleFabricPlan
     engine: EnginePlan
@@ -73,14 +75,23 @@ def plan_role(
         sequences=workers.max_sequences or 256,
         stated_overhead_bytes=stated,
     )
-    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus)
-    mean_tokens = workload.prompt_tokens + workload.output_tokens / 2
+    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus, parallel.data)
+    batch = plan_batch(
+        workers,
+        model,
+        gpus()[machine.gpu],
+        parallel,
+        memory,
+        mean_sequence_tokens=workload.prompt_tokens + workload.output_tokens / 2,
+        itl_at_most_ms=tier.strictest_ms("itl") if role != "prefill" else None,
+    )
     return RolePlan(
         role=role,
         node_group=node_group_name(pool, role),
         parallelism=parallel,
         workers=replica_bounds(workers.replicas),
         memory=memory,
+        batch=batch,
         performance=plan_performance(
             model,
             gpus()[machine.gpu],
@@ -88,8 +99,7 @@ def plan_role(
             memory,
             prompt_tokens=workload.prompt_tokens,
             output_tokens=workload.output_tokens,
-            max_sequences=max_sequences(workers, model, memory, mean_tokens),
-            itl_at_most_ms=tier.strictest_ms("itl"),
+            max_sequences=batch.max_sequences,
             reads_prompts=role != "decode",
             writes_answers=role != "prefill",
         ),
@@ -102,7 +112,7 @@ def plan_role(
             memory,
             _transport(fabric, place, nodes),
             block_tokens=block_tokens,
-            mean_sequence_tokens=mean_tokens,
+            max_sequences=batch.max_sequences,
             image_registry=place.context.image_registry,
             nodes=nodes,
         ),

@@ -66,8 +66,24 @@ def round_trip_ms(a: str, b: str) -> float | None:
     return SAME_REGION_RTT_MS if a == b else round_trips_ms().get(frozenset((a, b)))
 
 
-_HEALTH = "HTTPS check of the gateway and a capacity alarm, both needed (CALCULATED, threshold 2)"
-_ALL_DOWN = "Route 53 answers with every record, so clients reach a gateway that answers 503 with Retry-After"
+_UNROUTED = "no routing: each cell answers under its own name only"
+_NO_HEALTH = "not asked: no name in DNS leads here"
+
+
+def _health(environment: Environment) -> str:
+    if environment.routing is None:
+        return _NO_HEALTH
+    words = "HTTPS check of the gateway and a capacity alarm, both needed"
+    return f"{words} (CALCULATED, threshold 2)" if environment.accounts.aws else words
+
+
+def _all_down(environment: Environment) -> str:
+    """Route 53 is named where there is an account for it; what other services answer is theirs to say."""
+    if environment.routing is None:
+        return _UNROUTED
+    if environment.accounts.aws:
+        return "Route 53 answers with every record, so clients reach a gateway that answers 503 with Retry-After"
+    return "DNS should answer with every record, so that clients reach a gateway that answers 503 with Retry-After"
 
 
 def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dict[str, tuple[str, ...]]) -> RoutingPlan:
@@ -90,13 +106,13 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
                     CellRecord(
                         cell=c,
                         region=_region(environment, c),
-                        health=_HEALTH,
+                        health=_health(environment),
                         share=shares[c] / whole if whole else 1 / len(cells),
                     )
                     for c in cells
                 ),
                 spill=spill,
-                when_all_unhealthy=_ALL_DOWN if asked else "no routing: each cell answers under its own name only",
+                when_all_unhealthy=_all_down(environment),
             )
         )
     users = (asked.users_near if asked else ()) or tuple(

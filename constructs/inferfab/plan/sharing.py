@@ -11,6 +11,7 @@ from inferfab.environment.pools import Replicas, SharedPool, Workers
 from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
 from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory, sequence_bytes
 from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
+from inferfab.plan.quantities import Bounds
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import tcp_transport
 from inferfab.record import Record
@@ -45,6 +46,11 @@ class SharedPlan(Record):
     instances: tuple[SharedInstancePlan, ...]
     awake_at_once: NonNegativeInt
     """Instances that answer at the same time: all slices with MIG, one a GPU in sleep mode."""
+    instances_at_min: dict[str, NonNegativeInt]
+    """Served instances by model when the pool has scaled in to its fewest nodes; 0 for a model that is gone then.
+    ``packing`` is at the desired size."""
+    unserved_at_min: dict[str, NonNegativeInt]
+    """Asked instances that have no place then, by model."""
     unplanned: str = ""
     """Why no packing was made; empty if one was."""
 
@@ -52,40 +58,50 @@ class SharedPlan(Record):
 def plan_shared(
     pool: SharedPool,
     machine: InstanceType,
-    nodes: int,
+    nodes: Bounds,
     models: list[ModelPlan],
     pair: EnginePair,
     image_registry: str | None,
 ) -> SharedPlan:
-    """Pack ``models`` onto ``nodes`` nodes."""
-    gpu = gpus()[machine.gpu]
+    """Pack ``models`` onto the desired nodes, and tell what stands on the fewest."""
     wanted = {m.model: m.instances for m in pool.models}
     needs = {m.name: bytes_needed(m, pool) for m in models}
     asked = tuple(Asked(model=m.name, bytes_needed=needs[m.name], instances=wanted[m.name]) for m in models)
-    count, unplanned = nodes * machine.gpu_count, ""
-    if pool.sharing == "mig":
-        try:
-            packing = pack_mig(gpu, count, asked)
-        except TooLarge as error:
-            packing = PackingPlan(gpus=(), instances={}, unserved={a.model: a.instances for a in asked})
-            unplanned = str(error)
-    else:
-        packing = pack_sleep(
-            nodes=nodes,
-            gpus_per_node=machine.gpu_count,
-            gpu_bytes=gpu.memory_bytes,
-            host_bytes_per_node=math.floor((machine.memory_mib or 0) * 1024**2 * HOST_SHARE_FOR_SLEEPING),
-            asked=asked,
-            weights={m.name: m.weights_bytes for m in models},
-        )
+    weights = {m.name: m.weights_bytes for m in models}
+    packing, unplanned = _pack(pool, machine, nodes.desired, asked, weights)
+    least, _ = _pack(pool, machine, nodes.min, asked, weights) if nodes.min < nodes.desired else (packing, "")
     awake = packing.total if pool.sharing == "mig" else sum(1 for lane in packing.gpus if lane)
     return SharedPlan(
         mode=pool.sharing,
         packing=packing,
         instances=tuple(_instance(m, pool, machine, needs[m.name], pair, image_registry) for m in models),
         awake_at_once=awake,
+        instances_at_min={m.name: least.instances.get(m.name, 0) for m in models},
+        unserved_at_min=least.unserved,
         unplanned=unplanned,
     )
+
+
+def _pack(
+    pool: SharedPool, machine: InstanceType, nodes: int, asked: tuple[Asked, ...], weights: dict[str, int]
+) -> tuple[PackingPlan, str]:
+    """What stands on ``nodes`` nodes, and why nothing was packed where that is so."""
+    gpu = gpus()[machine.gpu]
+    if pool.sharing == "sleep":
+        packing = pack_sleep(
+            nodes=nodes,
+            gpus_per_node=machine.gpu_count,
+            gpu_bytes=gpu.memory_bytes,
+            host_bytes_per_node=math.floor((machine.memory_mib or 0) * 1024**2 * HOST_SHARE_FOR_SLEEPING),
+            asked=asked,
+            weights=weights,
+        )
+        return packing, ""
+    try:
+        return pack_mig(gpu, nodes * machine.gpu_count, asked), ""
+    except TooLarge as error:
+        nothing = PackingPlan(gpus=(), instances={}, unserved={a.model: a.instances for a in asked})
+        return nothing, str(error)
 
 
 def bytes_needed(model: ModelPlan, pool: SharedPool) -> int:
@@ -125,7 +141,7 @@ def _instance(
         memory,
         tcp_transport(),
         block_tokens=block,
-        mean_sequence_tokens=model.context_tokens,
+        max_sequences=pool.max_sequences,
         image_registry=image_registry,
     )
     return SharedInstancePlan(

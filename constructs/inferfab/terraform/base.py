@@ -258,13 +258,17 @@ def stack_backend_s3(
     key: str,
     region: str,
     kms_key_id: str | None = None,
+    encrypt: bool = True,
     use_lockfile: bool = True,
 ) -> None:
     """Keep the stack's state in S3, encrypted, locked by a file beside it (Terraform 1.11 or OpenTofu 1.10).
 
+    :param encrypt: False leaves encryption to the bucket's default, which every bucket has; True without a key asks
+        for S3's own.
+
     The lock is an override: ``cdktf`` does not know it, and ``cdktn`` demands that the app state its Terraform.
     """
-    S3Backend(stack, bucket=bucket, key=key, region=region, encrypt=True, kms_key_id=kms_key_id)
+    S3Backend(stack, bucket=bucket, key=key, region=region, encrypt=encrypt or None, kms_key_id=kms_key_id)
     if use_lockfile:
         stack.add_override("terraform.backend.s3.use_lockfile", value=True)
 

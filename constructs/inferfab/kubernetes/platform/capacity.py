@@ -5,7 +5,8 @@ from the federate endpoint and writes it as embedded-metric log events, from whi
 Route 53's alarms watch. So it works through the VPC endpoint for logs, and needs rights on one log group, which has to
 be there; it never calls ``cloudwatch:PutMetricData``.
 
-Unproven: no collector and no CloudWatch could run where this was written.
+Run once by hand with the collector's receiver and transform at 0.156, against a federate endpoint: the untyped series
+arrives as a gauge of the new name with both labels. Unproven: the exporter, the image, and what CloudWatch makes of it.
 """
 
 import hashlib
@@ -122,7 +123,7 @@ class CapacityPublisherSpec(Record):
         return {
             "extensions": {"health_check": {"endpoint": "0.0.0.0:13133"}},
             "receivers": {"prometheus": {"config": {"scrape_configs": [scrape]}}},
-            "processors": {"metricstransform": {"transforms": [rename]}},
+            "processors": {"metrics_transform": {"transforms": [rename]}},
             "exporters": {
                 "awsemf": {
                     "region": self.region,
@@ -139,7 +140,7 @@ class CapacityPublisherSpec(Record):
                 "pipelines": {
                     "metrics": {
                         "receivers": ["prometheus"],
-                        "processors": ["metricstransform"],
+                        "processors": ["metrics_transform"],
                         "exporters": ["awsemf"],
                     }
                 },

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 def print_difference(console: "Console", diff: FleetDifference) -> None:
     """GPUs and dollars first, then every decided value that differs."""
+    before, after = map(plain, diff.titles)
     if diff.empty:
-        console.print(f"{plain(diff.before)} and {plain(diff.after)} plan the same fleet.")
+        console.print(f"{before} and {after} plan the same fleet.")
         return
-    table = table_of("Size and cost", "", "before", "after", "change", right=("before", "after", "change"))
+    table = table_of(
+        f"Size and cost: {before} → {after}", "", "before", "after", "change", right=("before", "after", "change")
+    )
     for title, amounts in (("GPUs", diff.gpus_by_type), ("tier", diff.gpus_by_tier), ("cell", diff.gpus_by_cell)):
         for name, amount in amounts.items():
             table.add_row(

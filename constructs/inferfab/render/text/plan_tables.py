@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.kv_transfer import KvTransferPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
+from inferfab.plan.sharing import SharedPlan
 from inferfab.render.text.findings import one_line
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, usd_range
 
@@ -59,8 +61,14 @@ def _head(console: "Console", fleet: FleetPlan) -> None:
     )
     console.print(
         f"{bounds(fleet.gpus)} GPUs · {usd_range(cost.desired.usd_per_month)} a month at the desired size, "
-        f"{usd_range(cost.maximum.usd_per_month)} at the maximum (GPU nodes)\n"
+        f"{usd_range(cost.maximum.usd_per_month)} at the maximum (GPU nodes{without_price(fleet)})\n"
     )
+
+
+def without_price(fleet: FleetPlan) -> str:
+    """``, without 16 GPUs that have no price``; empty where each has one."""
+    missing = fleet.cost.unpriced_gpus
+    return f", without {bounds(missing)} GPUs that have no price" if missing.max else ""
 
 
 def _tiers(fleet: FleetPlan) -> "Table":
@@ -159,12 +167,18 @@ def _memory(fleet: FleetPlan) -> "Table | None":
         "role",
         "weights a GPU",
         "overhead",
-        "KV a token",
-        "KV tokens",
-        "at full context",
+        "KV a full sequence, a GPU",
+        "KV tokens a worker",
+        "held at full context",
         "prompt read in",
         "token every",
-        right=("weights a GPU", "overhead", "KV a token", "KV tokens", "at full context"),
+        right=(
+            "weights a GPU",
+            "overhead",
+            "KV a full sequence, a GPU",
+            "KV tokens a worker",
+            "held at full context",
+        ),
     )
     for pool in _each_pool_once(fleet):
         for role in pool.roles:
@@ -174,7 +188,7 @@ def _memory(fleet: FleetPlan) -> "Table | None":
                 role.role,
                 gigabytes(m.weights_bytes_per_gpu),
                 gigabytes(m.overhead_bytes_per_gpu),
-                f"{m.kv_bytes_per_token:,.0f} B",
+                f"{m.kv_bytes_per_sequence_per_gpu / 1e9:,.2f} GB",
                 f"{m.kv_capacity_tokens:,}",
                 f"{m.concurrent_sequences} × {m.context_tokens:,}",
                 range_(p.prefill_ms, "ms") if p.prefill_ms else "-",
@@ -206,7 +220,7 @@ def _transfers(fleet: FleetPlan) -> "Table | None":
         )
         table.add_row(
             plain(pool.name),
-            f"{t.prompt_tokens:,} tokens, {t.bytes_per_request / 1e6:,.0f} MB",
+            f"{t.prompt_tokens:,} tokens, {t.bytes_per_request / 1e6:,.0f} MB{_copies(t)}",
             "-" if t.needed_gbps is None else f"{figure(t.needed_gbps)} Gbit/s",
             f"{figure(t.available_gbps)} Gbit/s ({t.efficiency:.0%} of {figure(t.line_gbps)})",
             "-" if t.transfer_ms is None else f"{figure(t.transfer_ms)} ms",
@@ -214,6 +228,14 @@ def _transfers(fleet: FleetPlan) -> "Table | None":
             burst,
         )
     return table if table.row_count else None
+
+
+def _copies(transfer: KvTransferPlan) -> str:
+    """Where each GPU of the decode side takes a copy, how often the cache crosses."""
+    if not transfer.bytes_per_request:
+        return ""
+    times = transfer.bytes_moved / transfer.bytes_per_request
+    return f" × {figure(times)} copies" if times > 1.001 else ""
 
 
 def _shared(fleet: FleetPlan) -> "Table | None":
@@ -234,13 +256,19 @@ def _shared(fleet: FleetPlan) -> "Table | None":
             table.add_row(
                 plain(pool.name),
                 plain(one.model),
-                str(pool.shared.packing.instances.get(one.model, 0)),
+                _standing(pool.shared, one.model),
                 one.resource,
                 gibibytes(one.bytes_needed),
                 f"{figure(one.cold_load_seconds)} s + start",
                 f"{figure(one.wake_seconds)} s" if one.wake_seconds else "always awake",
             )
     return table if table.row_count else None
+
+
+def _standing(shared: SharedPlan, model: str) -> str:
+    """``8``, or ``8 (3 at min)`` where the pool scales in to fewer."""
+    desired, least = shared.packing.instances.get(model, 0), shared.instances_at_min[model]
+    return str(desired) if least == desired else f"{desired} ({least} at min)"
 
 
 def _cost(fleet: FleetPlan) -> "Table":

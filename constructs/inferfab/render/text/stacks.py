@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import FleetPlan
 from inferfab.render.text.numbers import bounds, usd_range
-from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.render.text.plan_tables import plain, table_of, without_price
 from inferfab.synthesis import StackFile
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ def print_stacks(console: "Console", fleet: FleetPlan, out: Path, files: Sequenc
     cost = fleet.cost.total
     console.print(
         f"[bold]{plain(fleet.ownership.name)}[/]: {bounds(fleet.gpus)} GPUs in {len(fleet.cells)} cell(s), "
-        f"{usd_range(cost.desired.usd_per_month)} a month at the desired size (GPU nodes); `inferfab plan` has it all\n"
+        f"{usd_range(cost.desired.usd_per_month)} a month at the desired size (GPU nodes{without_price(fleet)}); "
+        "`inferfab plan` has it all\n"
     )
     table = table_of(
         "Stacks, in the order in which they are applied", "stack", "resources", "Terraform JSON", right=("resources",)

@@ -1,0 +1,72 @@
+"""Every rule of the registry: complete in words, proven by examples, and its id never vanishes."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+# Importing a module of rules enters its examples.
+import test_rules_fabric_engine
+import test_rules_memory
+import test_rules_placement
+import test_rules_promises_money
+import test_rules_references
+from rule_examples import EXAMPLES, Fails, Passes, all_examples
+
+from inferfab.checks.explain import all_rules, explain
+
+RULE_FILES = (
+    test_rules_fabric_engine, test_rules_memory, test_rules_placement, test_rules_promises_money,
+    test_rules_references,
+)  # fmt: skip
+GOLDEN = Path(__file__).with_name("rule_ids.txt")
+
+
+def test_every_rule_that_runs_has_a_failing_and_a_passing_example() -> None:
+    """A rule that this suite has not seen fail and pass is not proven."""
+    runs = {rule.id for rule in all_rules() if rule.run is not None}
+    assert {rule for rule, _ in all_examples(Fails)} == runs
+    assert {rule for rule, _ in all_examples(Passes)} == runs
+
+
+def test_every_group_of_examples_is_a_test() -> None:
+    """Examples are proven by the test that the decorator makes of them; none is overwritten by one of its name."""
+    tests = [
+        value for module in RULE_FILES for name, value in vars(module).items()
+        if name.startswith("test_") and str(getattr(value, "__doc__", "")).startswith("IF-")
+    ]  # fmt: skip
+    assert Counter(str(test.__doc__)[:10] for test in tests) == Counter({r: len(w) for r, w in EXAMPLES.items()})
+
+
+def test_ids_and_words() -> None:
+    """Ids look alike; each rule says why it matters, what to do and where it comes from, in sentences of its own."""
+    for rule in all_rules():
+        assert re.fullmatch(r"IF-[A-Z]{3}-\d{3}", rule.id)
+        for words in (rule.title, rule.why, rule.do, rule.source):
+            assert words.strip(), rule.id
+            assert "  " not in words, (rule.id, words)
+        assert rule.why.endswith("."), rule.id
+        assert rule.do.endswith("."), rule.id
+        assert rule.joins, rule.id
+        assert rule.severity in ("error", "warning", "info")
+        assert explain(rule.id.lower()) is rule
+    titles = Counter(rule.title for rule in all_rules())
+    assert not [title for title, count in titles.items() if count > 1]
+
+
+def test_ids_never_vanish() -> None:
+    """Ids stand in scripts, reviews and suppressions: the list only grows, and a new id is entered with its rule."""
+    golden = GOLDEN.read_text(encoding="utf-8").split()
+    assert golden == sorted(set(golden))
+    now = [rule.id for rule in all_rules()]
+    assert not set(golden) - set(now), "an id vanished; a rule that is given up stays with nothing to run"
+    assert not set(now) - set(golden), f"enter new ids in {GOLDEN.name}"
+
+
+@pytest.mark.parametrize(("stage", "kinds"), [("file", 11), ("reference", 19), ("plan", 40)])
+def test_stages(stage: str, kinds: int) -> None:
+    """Only rules of the file stage have nothing to run."""
+    rules = [rule for rule in all_rules() if rule.stage == stage]
+    assert len(rules) >= kinds
+    assert all((rule.run is None) == (stage == "file") for rule in rules)
