@@ -3,16 +3,18 @@ PYTHON ?= python3
 ENV ?= dev
 VENV := .venv
 BIN := $(VENV)/bin
+SCANNER := .venv-checkov
 
 .DEFAULT_GOAL := help
-.PHONY: help synth plan check test lint types bench moto clean
+.PHONY: help synth plan check test lint types checkov scanner bench moto clean
 
 help:
 	@echo "make synth ENV=prod  set up, then write Terraform JSON for environments/prod.yaml into cdktf.out (default: dev)"
 	@echo "make plan ENV=prod   set up, then print the plan of environments/prod.yaml (default: dev)"
 	@echo "make check ENV=prod  set up, then check it"
 	@echo "make test            set up, then lint, type-check and run every test"
-	@echo "make bench           measure: check, plan, growth with fleet size"
+	@echo "make checkov         set up checkov in .venv-checkov, then check every stack of every environment with it"
+	@echo "make bench           measure: check, plan, synth, growth with fleet size, prebuilt bindings beside ours"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,6 +30,14 @@ $(VENV)/installed: $(VENV)/python pyproject.toml constraints.txt
 $(VENV)/tested: $(VENV)/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/installed
+
+# checkov pins an old boto3, so it has an environment of its own. `make test` uses it where it is there.
+$(SCANNER)/installed: constraints-checkov.txt
+	$(PYTHON) -m venv $(SCANNER)
+	$(SCANNER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-checkov.txt checkov
+	@touch $@
+
+scanner: $(SCANNER)/installed
 
 synth: $(VENV)/installed
 	@$(BIN)/inferfab synth $(ENV)
@@ -46,10 +56,14 @@ types: $(VENV)/tested
 	$(BIN)/mypy
 
 test: lint types
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
+
+checkov: $(VENV)/tested $(SCANNER)/installed
+	CHECKOV=$(SCANNER)/bin/checkov $(BIN)/pytest -n auto --dist loadgroup tests/stacks/test_checkov_stacks.py tests/aws/test_checkov_*.py
 
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.fleet
+	$(BIN)/python -m benchmarks.synth
 
 # Its own environment: moto brings sixty packages that nothing else needs. For tools/plan_against_moto.py.
 moto: .venv-moto/installed
@@ -63,4 +77,4 @@ moto: .venv-moto/installed
 clean:
 	@! find cdktf.out -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
 		{ echo "that is Terraform state: see docs/deploy.md, then delete it by hand" >&2; exit 1; }
-	rm -rf $(VENV) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SCANNER) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis

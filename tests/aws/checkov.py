@@ -60,9 +60,7 @@ def program() -> str:
         assert found, f"{VARIABLE}={named} is not a program that can run"
         return found
     if not OWN.is_file():
-        pytest.skip(
-            f"no checkov: python3 -m venv .venv-checkov && .venv-checkov/bin/pip install checkov, or set {VARIABLE}"
-        )
+        pytest.skip(f"no checkov: make scanner, or set {VARIABLE}")
     return str(OWN)
 
 

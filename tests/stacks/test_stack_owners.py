@@ -1,0 +1,249 @@
+"""What every stack of every environment has: state, tags, account; and what protection and model store promise."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from synthesized import ALL, Document, at, body_of, changed, every, fleet, stacks
+
+from inferfab.catalog.charts import charts
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_state_is_kept_in_the_environments_bucket_under_a_key_of_its_own(name: str) -> None:
+    """S3, encrypted with the environment's key, locked by a file; no two stacks write one state."""
+    own = fleet(name).ownership
+    assert own.state is not None
+    keys = []
+    for stack, document in stacks(name).items():
+        backend = document["terraform"]["backend"]
+        assert list(backend) == ["s3"], "a local backend would hold an absolute path"
+        kept = backend["s3"]
+        assert kept["bucket"] == own.state.bucket and kept["region"] == own.state.region
+        assert kept["encrypt"] is True and kept["use_lockfile"] is True and "dynamodb_table" not in kept
+        assert kept["kms_key_id"] == f"alias/{own.name}-state"
+        assert kept["key"] == f"inferfab/{own.name}/{stack}.tfstate"
+        keys.append(kept["key"])
+    assert len(set(keys)) == len(keys) == 2 * len(fleet(name).cells) + 1
+
+
+def test_no_two_environments_share_a_state() -> None:
+    """Bucket and key together are one of a kind over all environments."""
+    places = [
+        (document["terraform"]["backend"]["s3"]["bucket"], document["terraform"]["backend"]["s3"]["key"])
+        for name in ALL
+        for document in stacks(name).values()
+    ]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_provider_is_pinned_and_bound_to_account_region_and_tags(name: str) -> None:
+    """One provider configuration a stack; wrong credentials stop before anything is looked at."""
+    own, account = fleet(name).ownership, fleet(name).ownership.accounts.aws
+    assert account is not None
+    regions = {f"{own.name}-{cell.name}": cell.region for cell in fleet(name).cells}
+    for stack, document in stacks(name).items():
+        (provider,) = document["provider"]["aws"]
+        assert provider["allowed_account_ids"] == [account.account_id]
+        assert provider["region"] == regions.get(stack.rsplit("-", 1)[0], fleet(name).cells[0].region)
+        assert set(provider) == {"region", "allowed_account_ids", "default_tags"}, "no profile, no key"
+        assert provider["default_tags"] == [
+            {
+                "tags": {
+                    **own.tags,
+                    "inferfab-environment": own.name,
+                    "inferfab-owner": own.owner,
+                    "inferfab-stack": stack,
+                }
+            }
+        ]
+        for required in document["terraform"]["required_providers"].values():
+            assert required["version"].replace(".", "").isdigit(), "exactly one version"
+        assert "required_version" not in document["terraform"], "checkov would crash, and exit with 0"
+
+
+def guarded(documents: Mapping[str, Document], type_: str, path: str) -> Any:
+    """Whether Terraform refuses to destroy each resource at the end of a path."""
+    return {
+        body.get("lifecycle", {}).get("prevent_destroy")
+        for there, body in every(documents, type_)
+        if there.split("/", 1)[1] == path
+    }
+
+
+PROTECTED = (
+    ("aws_eks_cluster", "cluster/cluster"),
+    ("aws_kms_key", "key/key"),
+    ("aws_s3_bucket", "models/bucket/bucket"),
+    ("aws_kms_key", "models/key/key"),
+    ("aws_s3_object", "models/registry"),
+)
+
+
+@pytest.mark.parametrize("protected", [True, False])
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_protection_follows_the_file(name: str, protected: bool) -> None:
+    """`protected` decides prevent_destroy of cluster, keys and models, and deletion protection of cluster and NLB."""
+    documents = changed({**body_of(name), "protected": protected})
+    for type_, path in PROTECTED:
+        found = guarded(documents, type_, path)
+        assert found == ({True} if protected else {False}) or (not protected and found == {None}), (type_, path, found)
+    assert {c["deletion_protection"] for _, c in every(documents, "aws_eks_cluster")} == {protected}
+    assert {b["enable_deletion_protection"] for _, b in every(documents, "aws_lb")} == {protected}
+
+
+def test_prod_is_protected_and_dev_is_not() -> None:
+    """What the repository's own files ask for."""
+    assert [fleet(name).ownership.protected for name in ("dev", "staging", "prod")] == [False, False, True]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_model_store_a_region_with_exactly_its_pinned_models(name: str) -> None:
+    """Its registry lists each model that a pool of the region serves, at the file's revision, and no other."""
+    models = {model.name: model for model in fleet(name).models}
+    by_region: dict[str, list[Any]] = {}
+    for cell in fleet(name).cells:
+        by_region.setdefault(cell.region, []).append(cell)
+    buckets = dict(every(stacks(name), "aws_s3_bucket"))
+    assert len(buckets) == len(by_region)
+    for region, cells in by_region.items():
+        owners = [
+            cell
+            for cell in cells
+            if f"{fleet(name).ownership.name}-{cell.name}-foundation/models/bucket/bucket" in buckets
+        ]
+        assert len(owners) == 1, region
+        stack = f"{fleet(name).ownership.name}-{owners[0].name}-foundation"
+        content = json.loads(at(stacks(name)[stack], "aws_s3_object", f"{stack}/models/registry")["content"])
+        served = sorted({model for cell in cells for pool in cell.pools for model in pool.models})
+        assert [(row["name"], row["revision"]) for row in content["models"]] == [
+            (model, models[model].revision) for model in served
+        ]
+        for row in content["models"]:
+            assert row["prefix"] == f"models/{row['name']}/{row['revision']}/"
+            assert len(row["revision"]) == 40, "a commit, never a branch"
+
+
+def test_a_region_registers_only_what_it_serves() -> None:
+    """The batch model runs in one region of prod: only that region's store lists it."""
+    rows = {
+        path.split("/")[0]: [row["name"] for row in json.loads(body["content"])["models"]]
+        for path, body in every(stacks("prod"), "aws_s3_object")
+    }
+    assert rows == {
+        "prod-use1-a-foundation": ["llama-70b", "llama-8b", "qwen-32b"],
+        "prod-usw2-c-foundation": ["llama-70b", "qwen-32b"],
+    }
+
+
+FIRST_TO_LAST = [
+    ("cell-objects", "cert-manager"),
+    ("cert-manager", "kube-prometheus-stack"),
+    ("kube-prometheus-stack", "external-secrets"),
+    ("kube-prometheus-stack", "aws-load-balancer-controller"),
+    ("kube-prometheus-stack", "cluster-autoscaler"),
+    ("kube-prometheus-stack", "gpu-operator"),
+    ("kube-prometheus-stack", "keda"),
+    ("gpu-operator", "dynamo-platform"),
+    ("cert-manager", "dynamo-platform"),
+    ("external-secrets", "cell-edge"),
+    ("aws-load-balancer-controller", "cell-edge"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None:
+    """Each release is the catalog's version of its chart, once; who needs another's kinds comes after it."""
+    catalog = charts()
+    for stack, document in stacks(name).items():
+        releases = {path.split("/")[2]: body for path, body in every({"": document}, "helm_release")}
+        assert bool(releases) == stack.endswith("-platform")
+        if not releases:
+            continue
+        assert len({body["name"] for body in releases.values()}) == len(releases)
+        for release, body in releases.items():
+            if release in {"cell-objects", "cell-edge"}:
+                assert body["chart"].startswith("${path.module}/assets/"), "found wherever the folder goes"
+                assert body["version"].startswith("0.1.0+"), "with the digest of its content"
+            else:
+                assert body["version"] == catalog[release].version, release
+                assert body["repository"] == catalog[release].repository
+            assert body["atomic"] is True and body["wait"] is True
+            for text in body["values"]:
+                assert isinstance(yaml.safe_load(text), dict)
+        ids = {f"helm_release.{body['//']['metadata']['uniqueId']}": release for release, body in releases.items()}
+        direct = {r: {ids[d] for d in body.get("depends_on", ())} for r, body in releases.items()}
+
+        def before(release: str, direct: dict[str, set[str]] = direct) -> set[str]:
+            return direct[release] | {far for near in direct[release] for far in before(near)}
+
+        for first, last in FIRST_TO_LAST:
+            assert first in before(last), f"{last} does not wait for {first}"
+        assert all(before(release) or release == "cell-objects" for release in releases)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_cluster_that_a_platform_speaks_to_is_looked_up(name: str) -> None:
+    """By the plan's name, with a token of the moment: no credential lies in file or state."""
+    for cell in fleet(name).cells:
+        document = stacks(name)[f"{fleet(name).ownership.name}-{cell.name}-platform"]
+        (found,) = [body for _, body in every({"": document}, "aws_eks_cluster", "data")]
+        assert found["name"] == cell.cluster
+        (helm,) = document["provider"]["helm"]
+        assert helm["kubernetes"]["exec"]["args"][:4] == ["eks", "get-token", "--cluster-name", cell.cluster]
+        assert "token" not in helm["kubernetes"]
+
+
+def test_in_an_existing_network_nothing_of_it_is_made() -> None:
+    """Groups, cluster and nodes come into the named subnets; no VPC, subnet, route, gateway or endpoint."""
+    document = stacks("existing-network")["guest-use1-a-foundation"]
+    made = set(document["resource"])
+    rules = {"aws_vpc_security_group_ingress_rule", "aws_vpc_security_group_egress_rule"}
+    network = ("aws_vpc", "aws_subnet", "aws_route", "aws_nat", "aws_internet", "aws_eip")
+    assert {type_ for type_ in made if type_.startswith(network)} == rules
+    assert not {"aws_flow_log", "aws_default_security_group"} & made
+    ((_, cluster),) = every({"": document}, "aws_eks_cluster")
+    assert cluster["vpc_config"]["subnet_ids"] == ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"]
+    ((_, balancer),) = every({"": document}, "aws_lb")
+    assert balancer["internal"] is True and balancer["subnets"] == ["subnet-0a1b2c3d4e5f60701"]
+    for _, group in every({"": document}, "aws_security_group"):
+        assert group["vpc_id"] == "vpc-0a1b2c3d4e5f60718"
+
+
+def test_in_an_existing_cluster_only_nodes_and_what_they_need_are_made() -> None:
+    """No cluster, add-on, access entry or cluster role: those are its owner's. Our nodes join it by name."""
+    document = stacks("existing-cluster")["lodger-use1-a-foundation"]
+    made = set(document["resource"])
+    assert not {"aws_eks_cluster", "aws_eks_addon", "aws_eks_access_entry", "aws_eks_access_policy_association"} & made
+    groups = [body for _, body in every({"": document}, "aws_eks_node_group")]
+    assert {body["cluster_name"] for body in groups} == {"shared"}
+    ((_, found),) = every({"": document}, "aws_eks_cluster", "data")
+    assert found["name"] == "shared"
+    ((_, balancer),) = every({"": document}, "aws_lb")
+    assert balancer["internal"] is False and balancer["subnets"] == ["subnet-0a1b2c3d4e5f60704"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_stacks_name_only_what_is_in_them(name: str) -> None:
+    """Each reference is to a resource or data source of the same stack: stacks meet by names, not by state."""
+    import re
+
+    for stack, document in stacks(name).items():
+        text = json.dumps({k: document.get(k) for k in ("resource", "data", "output", "provider")})
+        there = {
+            f"{prefix}{type_}.{logical_id}"
+            for kind, prefix in (("resource", ""), ("data", "data."))
+            for type_, members in document.get(kind, {}).items()
+            for logical_id in members
+        }
+        used = set(re.findall(r"\$\{[^}]*?((?:data\.)?(?:aws|helm)_[a-z0-9_]+\.[A-Za-z0-9_-]+)", text))
+        assert used <= there, f"{stack}: {used - there}"
+        assert "terraform_remote_state" not in text
+        waits = {
+            wait for members in document.get("resource", {}).values() for b in members.values()
+            for wait in b.get("depends_on", ())
+        }  # fmt: skip
+        assert waits <= there
