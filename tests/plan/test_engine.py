@@ -19,7 +19,7 @@ from .planning import aggregated, disaggregated, pool_plan, prod_plan, tree
 
 VLLM = vllm_flags("0.31.0")
 WRAPPER: dict[str, Any] = json.loads((DATA / "dynamo_flags_1.6.1.json").read_text())["dynamo.vllm wrapper"]
-CONFIG_CLASSES = Path("/work/shared/data/engines/vllm_config_classes_0.31.0.json")
+CONFIG_CLASSES = Path(__file__).resolve().parents[3] / "shared/data/engines/vllm_config_classes_0.31.0.json"
 GIB = 2**30
 
 

@@ -33,7 +33,7 @@ from inferfab.plan.transport import Transport, efa_transport, roce_transport, tc
 GIB = 1024**3
 REVISION = "0e9e39f249a16976918f6564b8830bc894c89659"
 DRAFT_REVISION = "9216db5781bf21249d130ec9da846c4624c16137"
-CLASSES = Path("/work/shared/data/engines/vllm_config_classes_0.31.0.json")
+CLASSES = Path(__file__).resolve().parents[3] / "shared/data/engines/vllm_config_classes_0.31.0.json"
 ROLES: tuple[Role, ...] = ("prefill", "decode", "worker", "shared")
 EFA = efa_transport(4, dranet=False, image_suffix="-efa")
 ROCE = roce_transport(4, traffic_class=106, nic_resource="rdma/roce")
