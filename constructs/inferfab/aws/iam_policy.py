@@ -40,18 +40,27 @@ def deny_without_tls(action: str, resources: Sequence[str]) -> Statement:
     }
 
 
-def pod_identity_trust() -> str:
-    """Trust of a role that pods take on through EKS Pod Identity."""
-    return policy_document(
-        [
-            {
-                "Sid": "PodIdentity",
-                "Effect": "Allow",
-                "Principal": {"Service": "pods.eks.amazonaws.com"},
-                "Action": ["sts:AssumeRole", "sts:TagSession"],
+def pod_identity_trust(
+    account_id: str, cluster: str, namespaces: str | Sequence[str], service_accounts: str | Sequence[str]
+) -> Statement:
+    """Trust of a role that pods of one cluster take on through EKS Pod Identity, by the session tags that EKS sets.
+
+    Source: docs.aws.amazon.com/eks/latest/userguide/pod-id-role.
+    """
+    return {
+        "Sid": "PodIdentity",
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Condition": {
+            "StringEquals": {
+                "aws:SourceAccount": account_id,
+                "aws:RequestTag/eks-cluster-name": cluster,
+                "aws:RequestTag/kubernetes-namespace": namespaces,
+                "aws:RequestTag/kubernetes-service-account": service_accounts,
             }
-        ]
-    )
+        },
+    }
 
 
 def through_alias(actions: Sequence[str], alias: str, region: str, account_id: str, partition: str) -> Statement:

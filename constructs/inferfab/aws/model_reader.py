@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inferfab.aws.account import AccountSpec, BucketName, KmsAlias
-from inferfab.aws.iam_policy import Statement, policy_document, through_alias
+from inferfab.aws.iam_policy import pod_identity_trust, policy_document, through_alias
 from inferfab.aws.model_store import REGISTRY_KEY
 from inferfab.aws.optional import optional
 from inferfab.record import Record
@@ -62,12 +62,19 @@ class ModelReader(Construct):
 
     def __init__(self, scope: Construct, id: str, spec: ModelReaderSpec) -> None:
         super().__init__(scope, id)
+        accounts = spec.service_accounts
+        trust = pod_identity_trust(
+            spec.account_id,
+            spec.cluster or "",
+            sorted({a.namespace for a in accounts}),
+            sorted({a.name for a in accounts}),
+        )
         role = iam.IamRole(
             self,
             "role",
             name=spec.name,
             description="Reads model weights",
-            assume_role_policy=policy_document([_trust(spec)]),
+            assume_role_policy=policy_document([trust]),
             permissions_boundary=optional(spec.permissions_boundary_arn),
             tags={"Name": spec.name},
         )
@@ -84,25 +91,6 @@ class ModelReader(Construct):
                 role_arn=role.arn,
                 tags={"Name": f"{spec.cluster}-{account.namespace}-{account.name}"},
             )
-
-
-def _trust(spec: ModelReaderSpec) -> Statement:
-    """Only pods of the cluster's service accounts, by the session tags that EKS sets."""
-    accounts = spec.service_accounts
-    return {
-        "Sid": "PodIdentity",
-        "Effect": "Allow",
-        "Principal": {"Service": "pods.eks.amazonaws.com"},
-        "Action": ["sts:AssumeRole", "sts:TagSession"],
-        "Condition": {
-            "StringEquals": {
-                "aws:SourceAccount": spec.account_id,
-                "aws:RequestTag/eks-cluster-name": spec.cluster,
-                "aws:RequestTag/kubernetes-namespace": sorted({a.namespace for a in accounts}),
-                "aws:RequestTag/kubernetes-service-account": sorted({a.name for a in accounts}),
-            }
-        },
-    }
 
 
 def _policy(spec: ModelReaderSpec) -> str:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from inferfab.aws.account import AccountSpec
 from inferfab.aws.iam import RoleName, attach_managed, make_role
-from inferfab.aws.iam_policy import Statement, policy_document
+from inferfab.aws.iam_policy import Statement, pod_identity_trust, policy_document
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import eks, iam
 
@@ -72,7 +72,9 @@ class PodIdentity(Construct):
             self,
             spec.role_name,
             spec.description or f"{spec.namespace}/{spec.service_account}",
-            policy_document([_trust(spec)]),
+            policy_document(
+                [pod_identity_trust(spec.account_id, spec.cluster_name, spec.namespace, spec.service_account)]
+            ),
             spec.permissions_boundary_arn,
         )
         self.ready = attach_managed(self, role, spec.partition, list(spec.managed_policies))
@@ -97,21 +99,3 @@ class PodIdentity(Construct):
             )
         self.role_arn = role.arn
         self.role_name = role.name
-
-
-def _trust(spec: PodIdentitySpec) -> Statement:
-    """Session tags that Pod Identity sets: docs.aws.amazon.com/eks/latest/userguide/pod-id-role."""
-    return {
-        "Sid": "PodIdentity",
-        "Effect": "Allow",
-        "Principal": {"Service": "pods.eks.amazonaws.com"},
-        "Action": ["sts:AssumeRole", "sts:TagSession"],
-        "Condition": {
-            "StringEquals": {
-                "aws:SourceAccount": spec.account_id,
-                "aws:RequestTag/eks-cluster-name": spec.cluster_name,
-                "aws:RequestTag/kubernetes-namespace": spec.namespace,
-                "aws:RequestTag/kubernetes-service-account": spec.service_account,
-            }
-        },
-    }
