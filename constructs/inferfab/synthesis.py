@@ -61,8 +61,14 @@ def stacks_package() -> ModuleType:
 def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:
     """Write every stack of the fleet into ``out``.
 
-    :raises SynthesisError: if ``out`` holds something that is not an earlier output, or cannot be written.
+    :raises SynthesisError: if there is nothing to build, or ``out`` holds something that is not an earlier output, or
+        it cannot be written.
     """
+    if not any(cell.cloud == "aws" for cell in fleet.cells):
+        raise SynthesisError(
+            f"{fleet.ownership.name} has no AWS cell, so there is nothing to build yet: there are no Google Cloud "
+            "constructs. `inferfab plan` shows the whole fleet"
+        )
     build: Callable[[Any, FleetPlan], tuple[str, ...]] = stacks_package().build
     return write_app(lambda app: build(app, fleet), out)
 
@@ -75,6 +81,12 @@ def synthesize_bootstrap(fleet: FleetPlan, out: Path, *, in_bucket: bool) -> tup
     """
     build: Callable[..., tuple[str, ...]] = stacks_package().build_bootstrap
     return write_app(lambda app: build(app, fleet, in_bucket=in_bucket), out)
+
+
+def environment_in(out: Path) -> str | None:
+    """Whose stacks an earlier output holds, by the one stack that every environment has."""
+    names = sorted(path.name for path in (out / "stacks").glob("*-*") if path.is_dir())
+    return next((name.rpartition("-")[0] for name in names if name.endswith(("-global", "-bootstrap"))), None)
 
 
 def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[StackFile, ...]:
