@@ -93,8 +93,8 @@ def test_it_says_when_it_replaces_another_environment(run: Run, command: str) ->
 
 def test_it_says_what_can_be_planned_when(run: Run) -> None:
     said = " ".join(run("synth", "dev")[1].split())
-    assert "Only foundations can be planned before anything exists" in said
-    assert "-foundation init && terraform" in said
+    assert "Platform stacks and the global stack can be planned only after the foundations are applied" in said
+    assert "Next: terraform -chdir=cdktf.out/stacks/dev-" in said
 
 
 HIDE = """

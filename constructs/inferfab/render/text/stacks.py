@@ -45,6 +45,6 @@ def print_stacks(
     folder = plain(str((out / files[0].path).parent))
     console.print(f"\nNext: terraform -chdir={folder} init && terraform -chdir={folder} plan")
     console.print(
-        "Only foundations can be planned before anything exists: a platform looks up the cluster of its foundation, "
-        "the global stack every cell's load balancer (docs/deploy.md)."
+        "Platform stacks and the global stack can be planned only after the foundations are applied: they look up "
+        "clusters and load balancers (docs/deploy.md)."
     )
