@@ -73,8 +73,14 @@ moto: .venv-moto/installed
 	.venv-moto/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-moto.txt 'moto[server]'
 	@touch $@
 
-# The state of a bootstrap stack is beside it until it has moved into the bucket.
+# The state of a bootstrap stack is beside it until it has moved into the bucket. Killed runs of synth and bootstrap
+# leave .NAME.XXXXXXXX (or .NAME.earlier.XXXXXXXX) with our marker or the engine's manifest in it.
 clean:
-	@! find cdktf.out -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
+	@! find cdktf.out .*.???????? -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
 		{ echo "that is Terraform state: see docs/deploy.md, then delete it by hand" >&2; exit 1; }
 	rm -rf $(VENV) $(SCANNER) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@for left in .*.????????; do \
+		if [ -f "$$left/.inferfab-run" ] || { [ -f "$$left/manifest.json" ] && [ -d "$$left/stacks" ]; }; then \
+			rm -rf "./$$left"; \
+		fi; \
+	done

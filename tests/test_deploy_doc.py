@@ -17,7 +17,13 @@ DOCUMENT = ROOT / "docs" / "deploy.md"
 COPIED = ("constructs", "stacks", "templates", "environments", "tools")
 FILES = ("Makefile", "cdktf.json", "pyproject.toml", "constraints.txt", "constraints-moto.txt")
 TERRAFORM_COMMANDS = {"init", "plan", "apply", "destroy"}
-AWS = {"eks update-kubeconfig", "ec2 describe-network-interfaces", "secretsmanager create-secret"}
+AWS = {
+    "eks update-kubeconfig",
+    "eks update-nodegroup-config",
+    "ec2 describe-network-interfaces",
+    "secretsmanager create-secret",
+}
+CLUSTER = {"--name", "--cluster-name"}
 KUBECTL = {"get services", "get pv", "delete pvc"}
 
 
@@ -126,7 +132,7 @@ def test_every_command_of_the_document(machine: Machine, helps: dict[str, str]) 
             assert (machine.root / rest[-1]).parent.is_dir()
         else:
             assert " ".join(rest[:2]) in {"aws": AWS, "kubectl": KUBECTL}.get(program, set()), command
-            named = [rest[at + 1] for at, word in enumerate(rest) if word == "--name" and rest[0] == "eks"]
+            named = [rest[at + 1] for at, word in enumerate(rest) if word in CLUSTER and rest[0] == "eks"]
             assert all(f"{name}-foundation" in machine.stacks for name in named)
     assert len(machine.ran) >= 6
 

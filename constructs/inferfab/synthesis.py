@@ -3,9 +3,13 @@
 import importlib
 import importlib.util
 import json
+import os
+import re
 import shutil
+import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +22,9 @@ _PACKAGE = "inferfab.stacks"
 MANIFEST = "manifest.json"
 BOOTSTRAP = "bootstrap"
 """Folder in the output of `synth` where `bootstrap` writes by default, an environment a folder."""
+MARKER = ".inferfab-run"
+"""In a folder that a run has not finished yet, beside its target: the host and the process that write it."""
+_STALE_AFTER_SECONDS = 600
 
 
 class SynthesisError(Exception):
@@ -54,8 +61,14 @@ def stacks_package() -> ModuleType:
 def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:
     """Write every stack of the fleet into ``out``.
 
-    :raises SynthesisError: if ``out`` holds something that is not an earlier output, or cannot be written.
+    :raises SynthesisError: if there is nothing to build, or ``out`` holds something that is not an earlier output, or
+        it cannot be written.
     """
+    if not any(cell.cloud == "aws" for cell in fleet.cells):
+        raise SynthesisError(
+            f"{fleet.ownership.name} has no AWS cell, so there is nothing to build yet: there are no Google Cloud "
+            "constructs. `inferfab plan` shows the whole fleet"
+        )
     build: Callable[[Any, FleetPlan], tuple[str, ...]] = stacks_package().build
     return write_app(lambda app: build(app, fleet), out)
 
@@ -70,32 +83,110 @@ def synthesize_bootstrap(fleet: FleetPlan, out: Path, *, in_bucket: bool) -> tup
     return write_app(lambda app: build(app, fleet, in_bucket=in_bucket), out)
 
 
+def environment_in(out: Path) -> str | None:
+    """Whose stacks an earlier output holds, by the one stack that every environment has."""
+    names = sorted(path.name for path in (out / "stacks").glob("*-*") if path.is_dir())
+    return next((name.rpartition("-")[0] for name in names if name.endswith(("-global", "-bootstrap"))), None)
+
+
 def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[StackFile, ...]:
-    """Synthesize into a folder beside ``out``, then put it in its place."""
+    """Synthesize into a folder beside ``out``, then put it in its place. What killed runs left there is tidied up."""
     from inferfab.terraform import new_app
 
+    target = out.resolve() if out.is_symlink() else out
+    _refuse_working_folder(out)
     if out.exists() and not out.is_dir():
         raise SynthesisError(f"{out} is a file; name a folder")
+    try:
+        _tidy(target)
+    except OSError as error:
+        raise SynthesisError(f"cannot tidy up beside {out}: {error.strerror or error}") from error
     if out.is_dir() and not (out / MANIFEST).is_file() and any(found.name != BOOTSTRAP for found in out.iterdir()):
         raise SynthesisError(f"{out} holds files that are not an earlier output of this command; name another folder")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     except OSError as error:
         raise SynthesisError(f"cannot write beside {out}: {error.strerror or error}") from error
     try:
+        _mark(fresh)
         # Absolute: the engine's Node process may have been started in another folder.
         app = new_app(str(fresh.resolve()))
         names = build(app)
         app.synth()
         files = tuple(_stack_file(fresh, name) for name in names)
         fresh.chmod(0o755)
-        _put_in_place(fresh, out.resolve() if out.is_symlink() else out)
+        _put_in_place(fresh, target)
+        (target / MARKER).unlink(missing_ok=True)
     except OSError as error:
         raise SynthesisError(f"cannot write {out}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return files
+
+
+def _refuse_working_folder(out: Path) -> None:
+    """The folder is replaced as a whole, which would take the ground from under whoever stands in it."""
+    if Path.cwd().is_relative_to(out.resolve()):
+        raise SynthesisError(f"{out} is the folder you are in, or one around it; name a new folder, such as build/prod")
+
+
+def _mark(folder: Path) -> None:
+    (folder / MARKER).write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
+
+
+def _tidy(out: Path) -> None:
+    """Take care of what killed runs left beside ``out``: the earlier output goes back if it is the only one.
+
+    Half-written outputs are deleted. So is an earlier output, once all that Terraform left in it is in ``out``; one
+    with a state that ``out`` has, too, stays.
+    """
+    name = re.compile(rf"\.{re.escape(out.name)}\.(earlier\.)?[a-z0-9_]{{8}}")
+    beside = sorted(out.parent.iterdir()) if out.parent.is_dir() else []
+    for folder in beside:
+        found = name.fullmatch(folder.name)
+        if found is None or folder.is_symlink() or not folder.is_dir() or not _abandoned(folder):
+            continue
+        if found[1] and any(folder.iterdir()):
+            if not out.exists():
+                folder.replace(out)
+                (out / MARKER).unlink(missing_ok=True)
+                continue
+            _keep_terraforms_own(folder, out)
+        if not _states(folder):
+            shutil.rmtree(folder)
+
+
+def _abandoned(folder: Path) -> bool:
+    """Ours, and nobody is writing it any more."""
+    try:
+        old = time.time() - folder.stat().st_mtime > _STALE_AFTER_SECONDS
+        inside = {found.name for found in folder.iterdir()}
+        if MARKER not in inside:
+            return old and (MANIFEST in inside or inside <= {BOOTSTRAP})
+        words = (folder / MARKER).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        # Somebody else's, in a folder that many share.
+        return False
+    return old or (len(words) == 2 and words[0] == socket.gethostname() and not _runs(words[1]))
+
+
+def _runs(process: str) -> bool:
+    # On Windows, os.kill would end it.
+    if os.name == "nt" or not process.isdecimal():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _states(folder: Path) -> list[Path]:
+    """Terraform's states in files; `terraform.tfstate` in `.terraform` is only the name of a backend."""
+    return [path for path in folder.rglob("*.tfstate") if ".terraform" not in path.parts and path.stat().st_size]
 
 
 def _put_in_place(fresh: Path, out: Path) -> None:
@@ -113,12 +204,16 @@ def _put_in_place(fresh: Path, out: Path) -> None:
             f"{', '.join(lost)}: Terraform's state of a stack that this command does not write; move it into its "
             "bucket (then delete the file), or name another folder"
         )
-    aside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.earlier."))
+    # Nobody else has the end of fresh's name.
+    aside = out.parent / f".{out.name}.earlier.{fresh.name[-8:]}"
+    # It says whose the folder is under its new name, and how old that is.
+    _mark(out)
     out.replace(aside)
     try:
         fresh.replace(out)
     except OSError:
         aside.replace(out)
+        (out / MARKER).unlink()
         raise
     try:
         _keep_terraforms_own(aside, out)

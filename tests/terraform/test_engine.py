@@ -23,8 +23,9 @@ def message(result: subprocess.CompletedProcess[str]) -> str:
     """The last line of the traceback, which must be our error and not one of jsii."""
     assert result.returncode == 1
     last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith(f"{ENGINE}.EngineError: "), result.stderr
-    return last.removeprefix(f"{ENGINE}.EngineError: ")
+    start = "inferfab.engine_error.EngineError: "
+    assert last.startswith(start), result.stderr
+    return last.removeprefix(start)
 
 
 def test_the_default_engine_is_cdktf() -> None:

@@ -36,11 +36,12 @@ def bootstrap_command(
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.output import Refused, deliver
     from inferfab.render.text.bootstrap import bootstrap_text
-    from inferfab.synthesis import BOOTSTRAP, SynthesisError, synthesize_bootstrap
+    from inferfab.synthesis import BOOTSTRAP, SynthesisError, environment_in, synthesize_bootstrap
 
     fleet = sound_plan(env)
     _refuse_foreign_state(fleet.ownership)
     folder = out if out is not None else Path("cdktf.out", BOOTSTRAP, fleet.ownership.name)
+    before = environment_in(folder)
     try:
         (stack,) = synthesize_bootstrap(fleet, folder, in_bucket=in_bucket)
     except SynthesisError as error:
@@ -57,6 +58,8 @@ def bootstrap_command(
         [SERVICE_LINKED_ROLES[one].partition("/")[0] for one in needed],
         in_bucket=in_bucket,
     )
+    if before is not None and before != fleet.ownership.name:
+        text += f"This replaced the stacks of {before} that were in {folder}.\n"
     deliver(text, None)
 
 

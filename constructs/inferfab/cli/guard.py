@@ -36,9 +36,10 @@ def guarded(run: Callable[[], object]) -> None:
 def _apologize(error: Exception) -> None:
     from inferfab.catalog.facts import BadFactFile
     from inferfab.cli.output import Refused
+    from inferfab.engine_error import EngineError
     from inferfab.render.text.findings import printable
 
-    if isinstance(error, Refused):
+    if isinstance(error, Refused | EngineError):
         message = f"inferfab: {error}"
     elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""

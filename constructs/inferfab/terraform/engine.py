@@ -11,13 +11,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inferfab.engine_error import EngineError
+
 ENGINES = ("cdktf", "cdktn")
 ENGINE_VARIABLE = "INFERFAB_ENGINE"
 NODE_VARIABLE = "JSII_NODE"
-
-
-class EngineError(Exception):
-    """The Terraform engine cannot run on this machine; the message says what to install."""
 
 
 def _engine_name() -> str:

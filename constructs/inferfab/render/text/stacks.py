@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def print_stacks(console: "Console", fleet: FleetPlan, out: Path, files: Sequence[StackFile]) -> None:
-    """The plan in two lines, one row a stack, and the next commands."""
+def print_stacks(
+    console: "Console", fleet: FleetPlan, out: Path, files: Sequence[StackFile], before: str | None
+) -> None:
+    """The plan in two lines, one row a stack, and the next commands.
+
+    :param before: the environment whose stacks were in the folder.
+    """
     cost = fleet.cost.total
     console.print(
         f"[bold]{plain(fleet.ownership.name)}[/]: {bounds(fleet.gpus)} GPUs in {len(fleet.cells)} cell(s), "
@@ -27,11 +32,19 @@ def print_stacks(console: "Console", fleet: FleetPlan, out: Path, files: Sequenc
     for file in files:
         table.add_row(plain(file.name), str(file.resources), plain(str(out / file.path)))
     console.print(table)
+    if before is not None and before != fleet.ownership.name:
+        console.print(
+            f"\nThis replaced the stacks of {plain(before)} that were in {plain(str(out))} "
+            f"(to keep both: --out build/{plain(fleet.ownership.name)})"
+        )
     not_built = [c.name for c in fleet.cells if c.cloud != "aws"]
     if not_built:
         console.print(
             f"\nPlanned and not built: {plain(', '.join(not_built))} (there are no Google Cloud constructs yet)"
         )
-    if files:
-        folder = plain(str((out / files[0].path).parent))
-        console.print(f"\nNext: terraform -chdir={folder} init && terraform -chdir={folder} plan")
+    folder = plain(str((out / files[0].path).parent))
+    console.print(f"\nNext: terraform -chdir={folder} init && terraform -chdir={folder} plan")
+    console.print(
+        "Platform stacks and the global stack can be planned only after the foundations are applied: they look up "
+        "clusters and load balancers (docs/deploy.md)."
+    )
