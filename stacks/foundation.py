@@ -18,7 +18,14 @@ from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
-from inferfab.aws.projection import existing_network_spec, gpu_node_group_spec, launchers, names_of, network_spec
+from inferfab.aws.projection import (
+    existing_network_spec,
+    gpu_node_group_spec,
+    launchers,
+    names_of,
+    network_spec,
+    node_version,
+)
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -151,6 +158,7 @@ class FoundationStack(AwsStack):
                 desired_nodes=cell.system_nodes,
                 max_nodes=cell.system_nodes * 2,
                 kms_key_arn=self._key.arn,
+                kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
                 labels=SYSTEM_POOL,
                 tags=self._node_tags(),

@@ -134,6 +134,32 @@ def test_kubernetes_versions() -> Iterator[Example]:
     yield Fails(GOOGLE.set(google, {"kubernetes": "1.33"}), f"{google}.kubernetes", ("EKS",), "warning")
 
 
+@examples("IF-REF-012")
+def test_image_releases() -> Iterator[Example]:
+    """A release is of the cluster's minor version; 1.3 is no beginning of 1.36."""
+    at = "cells.east-a.cluster"
+    yield Fails(
+        AGG.set(at, {"kubernetes": "1.36", "ami_release": "1.35.4-20261014"}), f"{at}.ami_release",
+        ("1.35.4-20261014", "Kubernetes 1.35", "has 1.36"), fix_says=("begins with 1.36", '`kubernetes: "1.35"`'),
+    )  # fmt: skip
+    yield Fails(AGG.set(at, {"ami_release": "1.34.2-20261014"}), f"{at}.ami_release", ("1.34",))
+    yield Passes(AGG.set(at, {"kubernetes": "1.35", "ami_release": "1.35.4-20261014"}))
+    yield Passes(AGG.set(at, {"ami_release": "1.36.1-20261014"}))
+
+
+@examples("IF-PLC-011")
+def test_pinned_images() -> Iterator[Example]:
+    """Once a cell, where machines are reserved or something is promised."""
+    at = "cells.east-a.cluster.ami_release"
+    yield Fails(AGG, at, ("docs",), "info", fix_says=("`releaseVersion`",))
+    yield Fails(DIS, "cells.east-b.cluster.ami_release", ("and 1 more",), "info")
+    yield Passes(AGG.set("cells.east-a.cluster", {"ami_release": "1.36.1-20261014"}))
+    yield Passes(SMALL)
+    reserved = SMALL.set("pools.small.capacity", {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"})
+    yield Fails(reserved, at, ("small",), "info")
+    yield Passes(GOOGLE)
+
+
 @examples("IF-ENG-008")
 def test_stages() -> Iterator[Example]:
     """No more pipeline stages than layers: Qwen3 8B has 36."""

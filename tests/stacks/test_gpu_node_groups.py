@@ -109,6 +109,15 @@ def test_fixed_capacity_is_updated_without_a_surge(case: Case) -> None:
 
 
 @each
+def test_an_upgrade_of_our_cluster_reaches_its_nodes(case: Case) -> None:
+    """EKS leaves node groups where they are; somebody else's cluster is upgraded by them."""
+    cell, group = case[0], group_of(case)
+    assert group.get("version") == (None if cell.cluster_exists else cell.kubernetes)
+    system = at(case[3], "aws_eks_node_group", f"{case[2]}/system/group")
+    assert system.get("version") == group.get("version")
+
+
+@each
 def test_the_size_between_the_bounds_is_the_autoscalers(case: Case) -> None:
     """Bounds from the plan; a block begins empty; a later apply leaves the desired size alone."""
     planned, group = case[1], group_of(case)

@@ -57,8 +57,10 @@ class Cluster(Input):
         ]
         | None
     ) = None
-    """Release of the EKS-optimized images, `1.36.1-20261014`. Default: the newest when a group is made, kept until
-    this is written: a floating release would roll every GPU node.
+    """Release of the EKS-optimized images, `1.36.1-20261014`, of the cluster's `kubernetes`. Default: the newest when a
+    group is made; a later one does not roll nodes by itself, but EKS takes the newest of that day whenever the launch
+    template or `kubernetes` changes. Write it for GPU nodes, and raise it in the same change as those: the provider
+    sends a release to EKS only when it changes.
     """
 
 
