@@ -63,9 +63,11 @@ class FoundationStack(AwsStack):
                 ),
             )
             ready = (*ready, *addons.ready)
-        after = (*ready, *nodes.ready)
+        fabric = self._inference_group(network, cluster)
+        # On destroy nodes leave first: they drain while network and rules still stand.
+        after = (*ready, *nodes.ready, *network.ready, *fabric.ready)
         self._system_nodes(network, cluster, nodes.arn, after)
-        self._gpu_nodes(network, cluster, nodes.arn, after)
+        self._gpu_nodes(network, fabric, nodes.arn, after)
         self._controllers(cluster, balancer)
         self._model_store()
 
@@ -181,12 +183,10 @@ class FoundationStack(AwsStack):
                 after=group.ready,
             )
 
-    def _gpu_nodes(
-        self, network: NetworkIds, cluster: ClusterIds, node_role_arn: str, after: tuple[ITerraformDependable, ...]
-    ) -> None:
+    def _inference_group(self, network: NetworkIds, cluster: ClusterIds) -> InferenceSecurityGroup:
         apart = self._fleet.ownership.kept_apart
         within = self._cell.network.egress == "none"
-        fabric = InferenceSecurityGroup(
+        return InferenceSecurityGroup(
             self,
             "inference",
             InferenceSecurityGroupSpec(
@@ -201,6 +201,14 @@ class FoundationStack(AwsStack):
                 training=apart.training,
             ),
         )
+
+    def _gpu_nodes(
+        self,
+        network: NetworkIds,
+        fabric: InferenceSecurityGroup,
+        node_role_arn: str,
+        after: tuple[ITerraformDependable, ...],
+    ) -> None:
         for group in self._cell.node_groups:
             GpuNodeGroup(
                 self,
@@ -248,6 +256,7 @@ class FoundationStack(AwsStack):
                 internal=not public,
                 deletion_protection=self._fleet.ownership.protected,
             ),
+            after=network.public_ready if public else (),
         )
 
     def _controllers(self, cluster: ClusterIds, balancer: CellLoadBalancer) -> None:

@@ -113,7 +113,7 @@ class GpuNodeGroup(Construct):
         *,
         after: tuple[ITerraformDependable, ...] = (),
     ) -> None:
-        """:param after: what a node cannot start without: role policies and the network add-ons."""
+        """:param after: what a node cannot start or drain without: role policies, network add-ons, ways out, rules."""
         super().__init__(scope, construct_id)
         template = NodeTemplate(self, "template", _template(spec))
         fixed = is_fixed(spec.capacity)
