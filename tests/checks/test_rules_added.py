@@ -1,11 +1,16 @@
 """Rules about values that look right one by one: contexts, shares, ranges, blocks, stages, versions."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from rule_examples import Example, Fails, Passes, examples
 
 from environments import AGGREGATED, DISAGGREGATED, GCP, SHARED, base, cell
+from inferfab.catalog.regions import region_file
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import run_stage
+from inferfab.environment.loading import load_text
 
 AGG, DIS, SMALL, GOOGLE = base(AGGREGATED), base(DISAGGREGATED), base(SHARED), base(GCP)
 WORKER = "pools.docs.worker"
@@ -110,6 +115,40 @@ def test_addresses() -> Iterator[Example]:
     yield Fails(narrow.set(most, 236), at, ("59 nodes",), "warning")
     yield Fails(narrow.set(most, 240), at, ("60 nodes", "1,025"), fix_says=("use /18",))
     yield Passes(AGG.set(most, 240))
+
+
+@examples("IF-NET-008")
+def test_second_zones() -> Iterator[Example]:
+    """Another zone of the region; one that the catalog lacks may be there in an account."""
+    at = "cells.east-a.network.second_zone"
+    yield Fails(AGG.set(at, "us-east-1a"), at, ("the cell's own",), fix_says=("us-east-1b or us-east-1c",))
+    yield Fails(AGG.set(at, "us-west-2a"), at, ("`us-west-2a`", "us-east-1"), fix_says=("us-east-1b",))
+    yield Fails(AGG.set(at, "us-east-1g"), at, ("`us-east-1g`",), "warning", fix_says=("keep it",))
+    yield Passes(AGG.set(at, "us-east-1d"))
+    yield Passes(AGG)
+    far = "cells.central-c.network.second_zone"
+    yield Fails(GOOGLE.set(far, "us-central1-a"), far, ("only EKS",), "warning", fix_says=("remove",))
+
+
+def test_a_region_with_one_known_zone_asks_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one the stack would be refused while it is written; with one stated it is there."""
+    east = region_file().regions["aws:us-east-1"].model_copy(update={"zones": ("us-east-1a",)})
+    for module in ("inferfab.checks.networks", "inferfab.plan.network"):
+        # By name, because inferfab.plan is a function too.
+        monkeypatch.setattr(sys.modules[module], "regions", lambda: {"aws:us-east-1": east})
+    for env, errors in ((AGG, ["error"]), (AGG.set("cells.east-a.network.second_zone", "us-east-1b"), ["warning"])):
+        loaded = load_text(env.text)
+        assert loaded.environment is not None
+        facts = Facts(loaded, loaded.environment)
+        found = [f for f in run_stage("reference", facts) if f.rule == "IF-NET-008"]
+        assert [f.severity for f in found] == errors
+
+
+def test_the_stated_second_zone_is_planned() -> None:
+    """The control plane's second subnet stands there, nothing else."""
+    plan = AGG.set("cells.east-a.network.second_zone", "us-east-1d").check().plan
+    assert plan is not None
+    assert [s.name for s in plan.cells[0].network.subnets if s.zone == "us-east-1d"] == ["control-plane-1"]
 
 
 @examples("IF-PLC-010")

@@ -16,6 +16,12 @@ class NewNetwork(Input):
     """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
     egress: Literal["nat", "none"] = "nat"
     """How nodes reach the internet. Default `nat`; `none` needs images from a mirror that the endpoints reach."""
+    second_zone: str | None = None
+    """Zone beside the cell's, on AWS: EKS wants interfaces of its control plane in two; no node stands there. Default:
+    the region's first other zone. Write it where EKS refuses that one (`UnsupportedAvailabilityZoneException`, which
+    names those it takes): zone letters are per account, and `use1-az3`, `usw1-az2` and `cac1-az3` have no control
+    planes.
+    """
 
 
 class ExistingNetwork(Input):
