@@ -151,6 +151,34 @@ def test_the_stated_second_zone_is_planned() -> None:
     assert [s.name for s in plan.cells[0].network.subnets if s.zone == "us-east-1d"] == ["control-plane-1"]
 
 
+@examples("IF-NET-009")
+def test_without_a_way_out() -> Iterator[Example]:
+    """The foundation stands, the platform's charts are out of reach."""
+    at = "cells.east-a.network.egress"
+    yield Fails(AGG.set(at, "none"), at, ("platform stack", "foundation can"), "warning", fix_says=("`egress: nat`",))
+    yield Passes(AGG.set(at, "nat"))
+
+
+@examples("IF-FAB-007")
+def test_dranet_from_zero() -> Iterator[Example]:
+    """A minimum of none, or a Capacity Block, whose group begins empty."""
+    at = "cells.east-b.fabric.plugin"
+    dranet = DIS.set("cells.east-b.fabric", {"kind": "efa", "plugin": "dranet"})
+    none = {"min": 0, "desired": 2}
+    yield Passes(dranet)
+    yield Fails(
+        dranet.set("pools.chat.decode.replicas", none), at, ("chat-decode may",), "warning",
+        fix_says=("`plugin: device-plugin`", "`min: 1`"),
+    )  # fmt: skip
+    yield Passes(DIS.set("pools.chat.decode.replicas", none))
+    block = {"kind": "capacity_block", "id": "cr-0a1b2c3d4e5f60718"}
+    block |= {"ends_at": "2027-01-31T11:30:00Z"}
+    yield Fails(dranet.set("pools.chat.capacity", block), at, ("chat-prefill, chat-decode",), "warning")
+    # Without EFA interfaces there is nothing that DRANET would hand out.
+    plain = AGG.set("cells.east-a.fabric", {"kind": "efa", "plugin": "dranet"}).set("pools.docs.instance", "g6e.xlarge")
+    yield Passes(plain.set(f"{WORKER}.replicas", none))
+
+
 @examples("IF-PLC-010")
 def test_gateways() -> Iterator[Example]:
     """A cell to which names lead has a gateway."""
@@ -194,6 +222,7 @@ def test_pinned_images() -> Iterator[Example]:
     yield Fails(DIS, "cells.east-b.cluster.ami_release", ("and 1 more",), "info")
     yield Passes(AGG.set("cells.east-a.cluster", {"ami_release": "1.36.1-20261014"}))
     yield Passes(SMALL)
+    yield Passes(AGG.set("protected", False))  # an environment to be thrown away
     reserved = SMALL.set("pools.small.capacity", {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"})
     yield Fails(reserved, at, ("small",), "info")
     yield Passes(GOOGLE)

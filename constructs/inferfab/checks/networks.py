@@ -259,7 +259,9 @@ def control_planes_have_two_zones(facts: Facts) -> Iterator[Problem]:
         others = [zone for zone in region.zones if zone != cell.zone]
         if cell.cloud != "aws":
             if stated is not None:
-                yield Problem(path, "only EKS wants a second zone", "remove it", severity="warning", of_key=True)
+                yield Problem(
+                    path, f"only EKS wants a second zone like `{stated}`", "remove it", severity="warning", of_key=True
+                )
         elif second_zone(cell) == cell.zone:
             what = f"`{cell.zone}` is the cell's own zone"
             if stated is None:
@@ -272,6 +274,27 @@ def control_planes_have_two_zones(facts: Facts) -> Iterator[Problem]:
                 f"the catalog has no zone `{stated}` in {cell.region}",
                 f"write {' or '.join(others)}" + (", or keep it if your account has it" if here else ""),
                 severity="warning" if here else "error",
+            )
+
+
+@rule(
+    "IF-NET-009",
+    "a cell without a way to the charts",
+    severity="warning",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
+    why="the platform's charts and images come from public registries, and nothing here fills a mirror of them yet.",
+    do="use `egress: nat`, or keep a mirror of your own and install the platform from it.",
+    source="the platform stack; registries of the charts in the catalog",
+)
+def charts_are_reached(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if isinstance(cell.network, NewNetwork) and cell.network.egress == "none":
+            yield Problem(
+                ("cells", name, "network", "egress"),
+                f"the platform stack of `{name}` cannot be installed without a mirror of its charts and images; its "
+                "foundation can",
+                "write `egress: nat`, unless you have a mirror",
             )
 
 

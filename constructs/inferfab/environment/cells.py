@@ -15,7 +15,9 @@ class NewNetwork(Input):
     cidr: Cidr
     """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
     egress: Literal["nat", "none"] = "nat"
-    """How nodes reach the internet. Default `nat`; `none` needs images from a mirror that the endpoints reach."""
+    """How nodes reach the internet. Default `nat`. `none` needs a mirror of charts and images that the endpoints reach:
+    the foundation can be made without one, the platform not, and nothing here fills it yet.
+    """
     second_zone: str | None = None
     """Zone beside the cell's, on AWS: EKS wants interfaces of its control plane in two; no node stands there. Default:
     the region's first other zone. Write it where EKS refuses that one (`UnsupportedAvailabilityZoneException`, which
