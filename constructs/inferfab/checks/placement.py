@@ -252,11 +252,11 @@ def images_pinned(facts: Facts) -> Iterator[Problem]:
 
 
 def _matters(facts: Facts, group: NodeGroupPlan) -> bool:
-    """Nodes that cannot be replaced by others, or for which something is promised for good."""
+    """Nodes that cannot be replaced by others, or several for which something is promised."""
     tier = facts.tier(facts.asked(group.pool).tier)
     reserved = group.capacity.kind in ("reservation", "capacity_block")
     promised = bool(tier.promises or tier.availability_target_percent)
-    return reserved or (promised and facts.environment.protected)
+    return reserved or (promised and group.nodes.desired > 1)
 
 
 @rule(
