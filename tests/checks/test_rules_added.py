@@ -216,14 +216,12 @@ def test_image_releases() -> Iterator[Example]:
 
 @examples("IF-PLC-011")
 def test_pinned_images() -> Iterator[Example]:
-    """Once a cell, where machines are reserved or something is promised."""
-    at = "cells.east-a.cluster.ami_release"
-    two_nodes = AGG.set(f"{WORKER}.replicas.desired", 8)
-    yield Fails(two_nodes, at, ("docs",), "info", fix_says=("`releaseVersion`",))
+    """Once a cell, where machines are reserved, or several have RDMA and a promise."""
+    at, there = "cells.east-a.cluster.ami_release", "cells.east-b.cluster.ami_release"
     both = DIS.set("pools.chat.prefill.replicas.desired", 4).set("pools.chat.decode.replicas.desired", 4)
-    yield Fails(both, "cells.east-b.cluster.ami_release", ("and 1 more",), "info")
-    yield Passes(two_nodes.set("cells.east-a.cluster", {"ami_release": "1.36.1-20261014"}))
-    yield Passes(AGG)  # one node: a start, which nothing is said about
+    yield Fails(both, there, ("chat-prefill and 1 more",), "info", fix_says=("`releaseVersion`",))
+    yield Passes(both.set("cells.east-b.cluster", {"ami_release": "1.36.1-20261014"}))
+    yield Passes(AGG)
     yield Passes(SMALL)
     reserved = SMALL.set("pools.small.capacity", {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"})
     yield Fails(reserved, at, ("small",), "info")

@@ -246,17 +246,17 @@ def images_pinned(facts: Facts) -> Iterator[Problem]:
             most = "" if len(concerned) == 1 else f" and {len(concerned) - 1} more"
             yield Problem(
                 ("cells", cell.name, "cluster", "ami_release"),
-                f"no image release is stated for {concerned[0]}{most}, on reserved machines or under a promise",
+                f"no image release is stated for {concerned[0]}{most}, reserved or with RDMA and a promise",
                 "write the `releaseVersion` that `aws eks describe-nodegroup` shows",
             )
 
 
 def _matters(facts: Facts, group: NodeGroupPlan) -> bool:
-    """Nodes that cannot be replaced by others, or several for which something is promised."""
+    """Nodes that cannot be replaced by others, or several with RDMA, whose drivers are the image's, under a promise."""
     tier = facts.tier(facts.asked(group.pool).tier)
     reserved = group.capacity.kind in ("reservation", "capacity_block")
     promised = bool(tier.promises or tier.availability_target_percent)
-    return reserved or (promised and group.nodes.desired > 1)
+    return reserved or (promised and group.nodes.desired > 1 and any(nic.type == "efa-only" for nic in group.layout))
 
 
 @rule(
