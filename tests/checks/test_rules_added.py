@@ -117,7 +117,7 @@ def test_addresses() -> Iterator[Example]:
     yield Passes(AGG.set(most, 240))
 
 
-@examples("IF-NET-008")
+@examples("IF-NET-010")
 def test_second_zones() -> Iterator[Example]:
     """Another zone of the region; one that the catalog lacks may be there in an account."""
     at = "cells.east-a.network.second_zone"
@@ -140,7 +140,7 @@ def test_a_region_with_one_known_zone_asks_for_the_second(monkeypatch: pytest.Mo
         loaded = load_text(env.text)
         assert loaded.environment is not None
         facts = Facts(loaded, loaded.environment)
-        found = [f for f in run_stage("reference", facts) if f.rule == "IF-NET-008"]
+        found = [f for f in run_stage("reference", facts) if f.rule == "IF-NET-010"]
         assert [f.severity for f in found] == errors
 
 
@@ -151,7 +151,7 @@ def test_the_stated_second_zone_is_planned() -> None:
     assert [s.name for s in plan.cells[0].network.subnets if s.zone == "us-east-1d"] == ["control-plane-1"]
 
 
-@examples("IF-NET-009")
+@examples("IF-NET-011")
 def test_without_a_way_out() -> Iterator[Example]:
     """The foundation stands, the platform's charts are out of reach."""
     at = "cells.east-a.network.egress"

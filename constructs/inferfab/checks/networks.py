@@ -242,7 +242,7 @@ def addresses_suffice(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NET-008",
+    "IF-NET-010",
     "a control plane in one zone",
     stage="reference",
     joins=("environment", "cloud", "cluster"),
@@ -278,7 +278,7 @@ def control_planes_have_two_zones(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NET-009",
+    "IF-NET-011",
     "a cell without a way to the charts",
     severity="warning",
     stage="reference",
