@@ -18,7 +18,14 @@ from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
-from inferfab.aws.projection import existing_network_spec, gpu_node_group_spec, launchers, names_of, network_spec
+from inferfab.aws.projection import (
+    existing_network_spec,
+    gpu_node_group_spec,
+    launchers,
+    names_of,
+    network_spec,
+    node_version,
+)
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -56,9 +63,11 @@ class FoundationStack(AwsStack):
                 ),
             )
             ready = (*ready, *addons.ready)
-        after = (*ready, *nodes.ready)
+        fabric = self._inference_group(network, cluster)
+        # On destroy nodes leave first: they drain while network and rules still stand.
+        after = (*ready, *nodes.ready, *network.ready, *fabric.ready)
         self._system_nodes(network, cluster, nodes.arn, after)
-        self._gpu_nodes(network, cluster, nodes.arn, after)
+        self._gpu_nodes(network, fabric, nodes.arn, after)
         self._controllers(cluster, balancer)
         self._model_store()
 
@@ -151,6 +160,7 @@ class FoundationStack(AwsStack):
                 desired_nodes=cell.system_nodes,
                 max_nodes=cell.system_nodes * 2,
                 kms_key_arn=self._key.arn,
+                kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
                 labels=SYSTEM_POOL,
                 tags=self._node_tags(),
@@ -173,12 +183,10 @@ class FoundationStack(AwsStack):
                 after=group.ready,
             )
 
-    def _gpu_nodes(
-        self, network: NetworkIds, cluster: ClusterIds, node_role_arn: str, after: tuple[ITerraformDependable, ...]
-    ) -> None:
+    def _inference_group(self, network: NetworkIds, cluster: ClusterIds) -> InferenceSecurityGroup:
         apart = self._fleet.ownership.kept_apart
         within = self._cell.network.egress == "none"
-        fabric = InferenceSecurityGroup(
+        return InferenceSecurityGroup(
             self,
             "inference",
             InferenceSecurityGroupSpec(
@@ -193,6 +201,14 @@ class FoundationStack(AwsStack):
                 training=apart.training,
             ),
         )
+
+    def _gpu_nodes(
+        self,
+        network: NetworkIds,
+        fabric: InferenceSecurityGroup,
+        node_role_arn: str,
+        after: tuple[ITerraformDependable, ...],
+    ) -> None:
         for group in self._cell.node_groups:
             GpuNodeGroup(
                 self,
@@ -240,6 +256,7 @@ class FoundationStack(AwsStack):
                 internal=not public,
                 deletion_protection=self._fleet.ownership.protected,
             ),
+            after=network.public_ready if public else (),
         )
 
     def _controllers(self, cluster: ClusterIds, balancer: CellLoadBalancer) -> None:

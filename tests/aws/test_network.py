@@ -317,7 +317,7 @@ def test_both_networks_have_the_same_attributes() -> None:
 
     stack_json(build)
     wanted = {name for name in vars(NetworkIds) if not name.startswith("_")}
-    assert len(wanted) == 7
+    assert len(wanted) == 9
     for one in made:
         assert wanted <= set(vars(one)), one
     assert made[1].control_plane_subnet_ids == SUBNETS[:2]

@@ -1,11 +1,16 @@
 """Rules about values that look right one by one: contexts, shares, ranges, blocks, stages, versions."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 from rule_examples import Example, Fails, Passes, examples
 
 from environments import AGGREGATED, DISAGGREGATED, GCP, SHARED, base, cell
+from inferfab.catalog.regions import region_file
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import run_stage
+from inferfab.environment.loading import load_text
 
 AGG, DIS, SMALL, GOOGLE = base(AGGREGATED), base(DISAGGREGATED), base(SHARED), base(GCP)
 WORKER = "pools.docs.worker"
@@ -112,6 +117,68 @@ def test_addresses() -> Iterator[Example]:
     yield Passes(AGG.set(most, 240))
 
 
+@examples("IF-NET-010")
+def test_second_zones() -> Iterator[Example]:
+    """Another zone of the region; one that the catalog lacks may be there in an account."""
+    at = "cells.east-a.network.second_zone"
+    yield Fails(AGG.set(at, "us-east-1a"), at, ("the cell's own",), fix_says=("us-east-1b or us-east-1c",))
+    yield Fails(AGG.set(at, "us-west-2a"), at, ("`us-west-2a`", "us-east-1"), fix_says=("us-east-1b",))
+    yield Fails(AGG.set(at, "us-east-1g"), at, ("`us-east-1g`",), "warning", fix_says=("keep it",))
+    yield Passes(AGG.set(at, "us-east-1d"))
+    yield Passes(AGG)
+    far = "cells.central-c.network.second_zone"
+    yield Fails(GOOGLE.set(far, "us-central1-a"), far, ("only EKS",), "warning", fix_says=("remove",))
+
+
+def test_a_region_with_one_known_zone_asks_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one the stack would be refused while it is written; with one stated it is there."""
+    east = region_file().regions["aws:us-east-1"].model_copy(update={"zones": ("us-east-1a",)})
+    for module in ("inferfab.checks.networks", "inferfab.plan.network"):
+        # By name, because inferfab.plan is a function too.
+        monkeypatch.setattr(sys.modules[module], "regions", lambda: {"aws:us-east-1": east})
+    for env, errors in ((AGG, ["error"]), (AGG.set("cells.east-a.network.second_zone", "us-east-1b"), ["warning"])):
+        loaded = load_text(env.text)
+        assert loaded.environment is not None
+        facts = Facts(loaded, loaded.environment)
+        found = [f for f in run_stage("reference", facts) if f.rule == "IF-NET-010"]
+        assert [f.severity for f in found] == errors
+
+
+def test_the_stated_second_zone_is_planned() -> None:
+    """The control plane's second subnet stands there, nothing else."""
+    plan = AGG.set("cells.east-a.network.second_zone", "us-east-1d").check().plan
+    assert plan is not None
+    assert [s.name for s in plan.cells[0].network.subnets if s.zone == "us-east-1d"] == ["control-plane-1"]
+
+
+@examples("IF-NET-011")
+def test_without_a_way_out() -> Iterator[Example]:
+    """The foundation stands, the platform's charts are out of reach."""
+    at = "cells.east-a.network.egress"
+    yield Fails(AGG.set(at, "none"), at, ("platform stack", "foundation can"), "warning", fix_says=("`egress: nat`",))
+    yield Passes(AGG.set(at, "nat"))
+
+
+@examples("IF-FAB-007")
+def test_dranet_from_zero() -> Iterator[Example]:
+    """A minimum of none, or a Capacity Block, whose group begins empty."""
+    at = "cells.east-b.fabric.plugin"
+    dranet = DIS.set("cells.east-b.fabric", {"kind": "efa", "plugin": "dranet"})
+    none = {"min": 0, "desired": 2}
+    yield Passes(dranet)
+    yield Fails(
+        dranet.set("pools.chat.decode.replicas", none), at, ("chat-decode may",), "warning",
+        fix_says=("`plugin: device-plugin`", "`min: 1`"),
+    )  # fmt: skip
+    yield Passes(DIS.set("pools.chat.decode.replicas", none))
+    block = {"kind": "capacity_block", "id": "cr-0a1b2c3d4e5f60718"}
+    block |= {"ends_at": "2027-01-31T11:30:00Z"}
+    yield Fails(dranet.set("pools.chat.capacity", block), at, ("chat-prefill, chat-decode",), "warning")
+    # Without EFA interfaces there is nothing that DRANET would hand out.
+    plain = AGG.set("cells.east-a.fabric", {"kind": "efa", "plugin": "dranet"}).set("pools.docs.instance", "g6e.xlarge")
+    yield Passes(plain.set(f"{WORKER}.replicas", none))
+
+
 @examples("IF-PLC-010")
 def test_gateways() -> Iterator[Example]:
     """A cell to which names lead has a gateway."""
@@ -132,6 +199,33 @@ def test_kubernetes_versions() -> Iterator[Example]:
     yield Passes(AGG.set(at, {"kubernetes": "1.34"}))
     google = "cells.central-c.cluster"
     yield Fails(GOOGLE.set(google, {"kubernetes": "1.33"}), f"{google}.kubernetes", ("EKS",), "warning")
+
+
+@examples("IF-REF-012")
+def test_image_releases() -> Iterator[Example]:
+    """A release is of the cluster's minor version; 1.3 is no beginning of 1.36."""
+    at = "cells.east-a.cluster"
+    yield Fails(
+        AGG.set(at, {"kubernetes": "1.36", "ami_release": "1.35.4-20261014"}), f"{at}.ami_release",
+        ("1.35.4-20261014", "Kubernetes 1.35", "has 1.36"), fix_says=("begins with 1.36", '`kubernetes: "1.35"`'),
+    )  # fmt: skip
+    yield Fails(AGG.set(at, {"ami_release": "1.34.2-20261014"}), f"{at}.ami_release", ("1.34",))
+    yield Passes(AGG.set(at, {"kubernetes": "1.35", "ami_release": "1.35.4-20261014"}))
+    yield Passes(AGG.set(at, {"ami_release": "1.36.1-20261014"}))
+
+
+@examples("IF-PLC-011")
+def test_pinned_images() -> Iterator[Example]:
+    """Once a cell, where machines are reserved, or several have RDMA and a promise."""
+    at, there = "cells.east-a.cluster.ami_release", "cells.east-b.cluster.ami_release"
+    both = DIS.set("pools.chat.prefill.replicas.desired", 4).set("pools.chat.decode.replicas.desired", 4)
+    yield Fails(both, there, ("chat-prefill and 1 more",), "info", fix_says=("`releaseVersion`",))
+    yield Passes(both.set("cells.east-b.cluster", {"ami_release": "1.36.1-20261014"}))
+    yield Passes(AGG)
+    yield Passes(SMALL)
+    reserved = SMALL.set("pools.small.capacity", {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"})
+    yield Fails(reserved, at, ("small",), "info")
+    yield Passes(GOOGLE)
 
 
 @examples("IF-ENG-008")

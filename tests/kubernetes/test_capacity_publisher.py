@@ -114,7 +114,7 @@ def test_the_collector_reads_that_series_from_prometheus() -> None:
 def test_cloudwatch_gets_the_plans_metric_by_cell_and_tier_only() -> None:
     """Another dimension would be another metric, which no alarm looks at."""
     config = collector()
-    (rename,) = config["processors"]["metrics_transform"]["transforms"]
+    (rename,) = config["processors"]["metricstransform"]["transforms"]
     assert (rename["include"], rename["new_name"]) == ("inferfab:free_capacity:percent", "FreeCapacityPercent")
     emf = config["exporters"]["awsemf"]
     assert emf["namespace"] == "Inferfab"

@@ -87,6 +87,7 @@ def test_lengths() -> None:
         changed("state", to={"bucket": "other-bucket", "region": "us-east-1"}),
         changed("cells", "a", "cluster", to={"ami_release": "1.36.1-20261014"}),
         changed("cells", "a", "network", "egress", to="none"),
+        changed("cells", "a", "network", "second_zone", to="us-east-1e"),
         changed("prices", "overlay", 0, "as_of", to="2026-12-01"),
         changed("models", "llama", "cold_load_gib_per_second", to=1.0),
         changed("models", "llama", "token_secret", to="hub"),

@@ -102,10 +102,19 @@ def test_capacity_is_bought_as_planned(case: Case) -> None:
 
 @each
 def test_fixed_capacity_is_updated_without_a_surge(case: Case) -> None:
-    """A reservation has no machine to surge into: MINIMAL, and never a new group before the old one went."""
+    """A reservation has no machine to surge into: MINIMAL. A group's name is fixed: no second one beside it."""
     group, fixed = group_of(case), case[1].capacity.kind in {"reservation", "capacity_block"}
     assert group["update_config"] == {"max_unavailable": 1, "update_strategy": "MINIMAL" if fixed else "DEFAULT"}
-    assert group["lifecycle"]["create_before_destroy"] is not fixed
+    assert "create_before_destroy" not in group["lifecycle"]
+
+
+@each
+def test_an_upgrade_of_our_cluster_reaches_its_nodes(case: Case) -> None:
+    """EKS leaves node groups where they are; somebody else's cluster is upgraded by them."""
+    cell, group = case[0], group_of(case)
+    assert group.get("version") == (None if cell.cluster_exists else cell.kubernetes)
+    system = at(case[3], "aws_eks_node_group", f"{case[2]}/system/group")
+    assert system.get("version") == group.get("version")
 
 
 @each

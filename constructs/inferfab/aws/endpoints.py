@@ -8,7 +8,7 @@ from inferfab.aws import endpoint_policies
 from inferfab.aws.rules import Peer, let_in, security_group
 from inferfab.aws.values import Name, Ports, Range, RouteTableId, SubnetId, VpcId, range_id
 from inferfab.record import Record
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.sts import DataCallerIdentity, DataPartition
 from inferfab.terraform.aws.vpc import VpcEndpoint, VpcEndpointArguments
 
@@ -93,6 +93,8 @@ class VpcEndpoints(Construct):
 
     def __init__(self, scope: Construct, id: str, spec: VpcEndpointsSpec) -> None:
         super().__init__(scope, id)
+        self.ready: tuple[ITerraformDependable, ...] = ()
+        """What clients of the endpoints depend on: each endpoint, and the rules that let clients in."""
         self.s3_prefix_list_id = self._s3(spec) if spec.s3_route_table_ids else None
         """The ranges of S3, for security group rules."""
         self.security_group_id: str | None = None
@@ -111,13 +113,16 @@ class VpcEndpoints(Construct):
         if spec.s3_own_account_only:
             partition = DataPartition(self, "partition").partition
             arguments["policy"] = endpoint_policies.s3_own_account(spec.region, partition, self._account_id())
-        return VpcEndpoint(self, "s3", **arguments).prefix_list_id
+        endpoint = VpcEndpoint(self, "s3", **arguments)
+        self.ready += (endpoint,)
+        return endpoint.prefix_list_id
 
     def _security_group(self, spec: VpcEndpointsSpec) -> str:
         group = security_group(self, f"{spec.name}-endpoints", spec.vpc_id, "Interface endpoints of AWS services")
         for client in spec.clients:
             peer: Peer = {"cidr_ipv4": client}
-            let_in(self, range_id(client), group.id, Ports(first=443), peer, "HTTPS from the network itself")
+            why = "HTTPS from the network itself"
+            self.ready += (let_in(self, range_id(client), group.id, Ports(first=443), peer, why),)
         return group.id
 
     def _interfaces(self, spec: VpcEndpointsSpec, group_id: str) -> None:
@@ -135,7 +140,7 @@ class VpcEndpoints(Construct):
             policy = endpoint_policies.own_account(service, account_id)
             if policy is not None:
                 arguments["policy"] = policy
-            VpcEndpoint(self, service.replace(".", "-"), **arguments)
+            self.ready += (VpcEndpoint(self, service.replace(".", "-"), **arguments),)
 
     def _account_id(self) -> str:
         found = self.node.try_find_child("account")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from inferfab.aws.endpoints import Service, VpcEndpoints, VpcEndpointsSpec
 from inferfab.aws.values import Name, Range, RouteTableId, SubnetId, VpcId
 from inferfab.record import Record
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 
 
 class ExistingNetworkSpec(Record):
@@ -81,6 +81,8 @@ class ExistingNetwork(Construct):
         self.control_plane_subnet_ids = spec.control_plane
         self.inference_subnet_id = spec.inference_subnet_id
         self.s3_prefix_list_id: str | None = None
+        self.ready: tuple[ITerraformDependable, ...] = ()
+        self.public_ready: tuple[ITerraformDependable, ...] = ()
         if spec.endpoints or spec.s3_route_table_ids:
             assert spec.region is not None
             endpoints = VpcEndpoints(
@@ -97,3 +99,4 @@ class ExistingNetwork(Construct):
                 ),
             )
             self.s3_prefix_list_id = endpoints.s3_prefix_list_id
+            self.ready = endpoints.ready

@@ -113,7 +113,7 @@ class GpuNodeGroup(Construct):
         *,
         after: tuple[ITerraformDependable, ...] = (),
     ) -> None:
-        """:param after: what a node cannot start without: role policies and the network add-ons."""
+        """:param after: what a node cannot start or drain without: role policies, network add-ons, ways out, rules."""
         super().__init__(scope, construct_id)
         template = NodeTemplate(self, "template", _template(spec))
         fixed = is_fixed(spec.capacity)
@@ -129,11 +129,10 @@ class GpuNodeGroup(Construct):
         # A GPU machine is slow to start and to drain, and MINIMAL goes node by node.
         arguments["timeouts"] = {"create": "60m", "update": "6h", "delete": "60m"}
         arguments["tags"] = _group_tags(spec)
-        arguments["lifecycle"] = Lifecycle(
-            # A new name is a new group. Elastic capacity: the new one first. A reservation cannot hold both.
-            create_before_destroy=not fixed,
-            ignore_changes=ignored(spec),
-        )
+        # Never create_before_destroy: a group has a fixed name, so its successor could only fail while it stands, and
+        # Terraform would force the same on everything that the group depends on. What cannot be changed in place gets
+        # a successor beside it through ``generation``.
+        arguments["lifecycle"] = Lifecycle(ignore_changes=ignored(spec))
         group = eks.EksNodeGroup(self, "group", **arguments)
         AutoscalerTags(
             self,

@@ -4,7 +4,7 @@ import itertools
 
 from pydantic import model_validator
 
-from inferfab.aws.rules import let_in, let_out, security_group
+from inferfab.aws.rules import Peer, let_in, let_out, security_group
 from inferfab.aws.values import (
     EVERYWHERE,
     Name,
@@ -19,7 +19,7 @@ from inferfab.aws.values import (
 )
 from inferfab.catalog.limits import limit
 from inferfab.record import Record
-from inferfab.terraform import Construct, skip_check
+from inferfab.terraform import Construct, ITerraformDependable, skip_check
 
 HTTPS = Ports(first=443)
 DNS = (Ports(first=53, protocol="udp"), Ports(first=53, protocol="tcp"))
@@ -119,45 +119,53 @@ class InferenceSecurityGroup(Construct):
         skip_check(group, "CKV2_AWS_5", "Attached to the network interfaces in the launch templates of GPU nodes")
         self._group_id = group.id
         self.security_group_id = group.id
+        self.ready: tuple[ITerraformDependable, ...] = ()
+        """Its rules: nodes depend on them, to join and, on destroy, to drain while the rules still stand."""
         self._fabric()
         self._cluster(spec.cluster_security_group_id)
         self._https(spec)
         for server in spec.dns_servers:
             for ports in DNS:
                 rule = f"dns-{range_id(server)}-{ports.protocol}"
-                let_out(self, rule, group.id, ports, {"cidr_ipv4": server}, "Names from the network's own servers")
+                self._out(rule, group.id, ports, {"cidr_ipv4": server}, "Names from the network's own servers")
         for storage in spec.storage:
             for ports in spec.storage_ports:
                 rule = f"storage-{range_id(storage)}-{ports}"
-                let_out(self, rule, group.id, ports, {"cidr_ipv4": storage}, "Storage, on its own ports only")
+                self._out(rule, group.id, ports, {"cidr_ipv4": storage}, "Storage, on its own ports only")
 
     def _fabric(self) -> None:
         """EFA needs all traffic from and to the group itself; its peers have no address that a range would cover."""
         group = self._group_id
         why = "EFA and everything else between GPU nodes"
-        let_in(self, "fabric", group, None, {"referenced_security_group_id": group}, why)
-        let_out(self, "fabric", group, None, {"referenced_security_group_id": group}, why)
+        self._in("fabric", group, None, {"referenced_security_group_id": group}, why)
+        self._out("fabric", group, None, {"referenced_security_group_id": group}, why)
 
     def _cluster(self, cluster: str) -> None:
         """One cluster is one network: pods listen where they like, and network policies say who may call them."""
         group = self._group_id
-        let_in(
-            self, "cluster", group, None, {"referenced_security_group_id": cluster},
+        self._in(
+            "cluster", group, None, {"referenced_security_group_id": cluster},
             "Control plane (kubelet, webhooks) and pods on system nodes",
         )  # fmt: skip
-        let_out(
-            self, "cluster", group, None, {"referenced_security_group_id": cluster},
+        self._out(
+            "cluster", group, None, {"referenced_security_group_id": cluster},
             "Kubernetes API, cluster DNS and pods on system nodes",
         )  # fmt: skip
-        let_in(
-            self, "from-nodes", cluster, None, {"referenced_security_group_id": group},
+        self._in(
+            "from-nodes", cluster, None, {"referenced_security_group_id": group},
             "GPU nodes: Kubernetes API, cluster DNS and pods on system nodes",
         )  # fmt: skip
 
     def _https(self, spec: InferenceSecurityGroupSpec) -> None:
         why = "HTTPS to registries, model hubs and AWS, past storage and training"
         for target in spec.https_ranges:
-            let_out(self, f"https-{range_id(target)}", self._group_id, HTTPS, {"cidr_ipv4": target}, why)
+            self._out(f"https-{range_id(target)}", self._group_id, HTTPS, {"cidr_ipv4": target}, why)
         for position, prefix_list in enumerate(spec.https_to_prefix_lists):
             # Ids are references known only to Terraform, so their position has to name them.
-            let_out(self, f"https-list-{position}", self._group_id, HTTPS, {"prefix_list_id": prefix_list}, why)
+            self._out(f"https-list-{position}", self._group_id, HTTPS, {"prefix_list_id": prefix_list}, why)
+
+    def _in(self, rule: str, group: str, ports: Ports | None, peer: Peer, why: str) -> None:
+        self.ready += (let_in(self, rule, group, ports, peer, why),)
+
+    def _out(self, rule: str, group: str, ports: Ports | None, peer: Peer, why: str) -> None:
+        self.ready += (let_out(self, rule, group, ports, peer, why),)

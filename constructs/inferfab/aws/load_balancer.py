@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from inferfab.aws.health_check import HealthCheck, Port
 from inferfab.record import Record
-from inferfab.terraform import Construct, TerraformOutput
+from inferfab.terraform import Construct, ITerraformDependable, TerraformOutput
 from inferfab.terraform.aws.elbv2 import Lb, LbArguments, LbListener, LbTargetGroup
 from inferfab.terraform.skips import skip_check
 
@@ -83,9 +83,20 @@ class CellLoadBalancer(Construct):
         address = balancer.dns_name
     """
 
-    def __init__(self, scope: Construct, construct_id: str, spec: CellLoadBalancerSpec) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        spec: CellLoadBalancerSpec,
+        *,
+        after: tuple[ITerraformDependable, ...] = (),
+    ) -> None:
+        """:param after: what an internet-facing one cannot be made without: the way to the internet gateway."""
         super().__init__(scope, construct_id)
-        balancer = Lb(self, "nlb", **_balancer(spec))
+        arguments = _balancer(spec)
+        if after:
+            arguments["depends_on"] = list(after)
+        balancer = Lb(self, "nlb", **arguments)
         target_group = LbTargetGroup(
             self,
             "targets",

@@ -31,9 +31,11 @@ class NodeGroupSpec(Record):
     """At the start; afterwards the cluster autoscaler's. To raise ``min_nodes`` above what runs, raise that first."""
     max_nodes: PositiveInt
     kubernetes_version: KubernetesVersion | None = None
-    """Default: the cluster's when the group is made, then kept."""
+    """Default: the cluster's when the group is made, then kept: an upgrade of the cluster does not reach its nodes."""
     release_version: ReleaseVersion | None = None
-    """Release of the image. Default: the newest when the group is made, then kept."""
+    """Release of the image. Default: the newest when the group is made, and again whenever its launch template or
+    version changes. The provider sends a release only when it changes, so raise it together with those.
+    """
     kms_key_arn: str | None = None
     """Key of the disks. Default: the account's key for EBS."""
     root_volume: RootVolume = RootVolume()
@@ -91,6 +93,7 @@ def ignored(spec: NodeGroupSpec) -> list[str]:
     # The size between the bounds is the autoscaler's; a plan that put it back would drain nodes that serve.
     changes = ["scaling_config[0].desired_size"]
     if spec.release_version is None:
-        # A release that followed EKS's newest image would roll every node whenever AWS publishes one.
+        # A release that followed EKS's newest image would roll every node whenever AWS publishes one. This hides what
+        # a change of the launch template brings along: EKS then takes the newest release.
         changes.append("release_version")
     return changes

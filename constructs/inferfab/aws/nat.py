@@ -2,7 +2,7 @@
 
 from inferfab.aws.values import EVERYWHERE, Name, RouteTableId, SubnetId, VpcId
 from inferfab.record import Record
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.vpc import Eip, InternetGateway, NatGateway, Route
 
 
@@ -45,13 +45,17 @@ class InternetAccess(Construct):
         super().__init__(scope, id)
         tags = {"Name": spec.name}
         gateway = InternetGateway(self, "gateway", vpc_id=spec.vpc_id, tags=tags)
-        Route(
+        way_in = Route(
             self,
             "public",
             route_table_id=spec.public_route_table_id,
             destination_cidr_block=EVERYWHERE,
             gateway_id=gateway.id,
         )
+        self.public_ready: tuple[ITerraformDependable, ...] = (way_in,)
+        """What an internet-facing load balancer depends on: the route, and through it the gateway."""
+        self.ready: tuple[ITerraformDependable, ...] = ()
+        """What nodes that go out through NAT depend on: routes, and through them NAT and internet gateway."""
         self.nat_address: str | None = None
         """The address that the internet sees, for allow lists of others; None without NAT."""
         if spec.nat_for:
@@ -65,6 +69,9 @@ class InternetAccess(Construct):
                 tags=tags,
                 depends_on=[gateway],
             )
-            for name, table in spec.nat_for.items():
+            ways_out = [
                 Route(self, name, route_table_id=table, destination_cidr_block=EVERYWHERE, nat_gateway_id=nat.id)
+                for name, table in spec.nat_for.items()
+            ]
+            self.ready = (way_in, *ways_out)
             self.nat_address = address.public_ip

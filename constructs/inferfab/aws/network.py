@@ -5,7 +5,7 @@ from inferfab.aws.flow_logs import FlowLogs, FlowLogsSpec
 from inferfab.aws.nat import InternetAccess, InternetAccessSpec
 from inferfab.aws.network_spec import CellNetworkSpec
 from inferfab.aws.subnets import RoutedSubnet, RoutedSubnetSpec
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.vpc import DefaultSecurityGroup, Vpc
 
 __all__ = ["CellNetwork", "CellNetworkSpec"]
@@ -59,6 +59,8 @@ class CellNetwork(Construct):
         inference = self._subnet("inference", spec.zone)
         nodes = {"system": system.route_table_id, "inference": inference.route_table_id}
         self.nat_address: str | None = None
+        self.public_ready: tuple[ITerraformDependable, ...] = ()
+        self.ready: tuple[ITerraformDependable, ...] = (*system.ready, *inference.ready)
         if public is not None:
             self.nat_address = self._internet(public, nodes if spec.egress == "nat" else {})
         self.vpc_id = self._vpc.id
@@ -97,6 +99,9 @@ class CellNetwork(Construct):
                 nat_for=nat_for,
             ),
         )
+        self.public_ready = (*public.ready, *access.public_ready)
+        if nat_for:
+            self.ready += (*public.ready, *access.ready)
         return access.nat_address
 
     def _endpoints(self, system: RoutedSubnet, route_table_ids: tuple[str, ...]) -> str | None:
@@ -115,6 +120,7 @@ class CellNetwork(Construct):
                 s3_own_account_only=spec.egress == "none",
             ),
         )
+        self.ready += endpoints.ready
         return endpoints.s3_prefix_list_id
 
     def _flow_logs(self) -> None:

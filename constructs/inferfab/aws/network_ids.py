@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from inferfab.terraform import ITerraformDependable
+
 
 class NetworkIds(Protocol):
     """The ids of a cell's network; ``CellNetwork`` and ``ExistingNetwork`` both have them."""
@@ -28,6 +30,18 @@ class NetworkIds(Protocol):
     @property
     def inference_subnet_id(self) -> str:
         """The one subnet of the GPU nodes: EFA does not leave its zone."""
+
+    @property
+    def ready(self) -> tuple[ITerraformDependable, ...]:
+        """What nodes depend on, so that they come after the ways out of their subnets and, on destroy, drain and leave
+        before them: the last resource of each chain.
+        """
+
+    @property
+    def public_ready(self) -> tuple[ITerraformDependable, ...]:
+        """What an internet-facing load balancer depends on: AWS makes none without an internet gateway, and detaches
+        no gateway while one has public addresses.
+        """
 
     @property
     def s3_prefix_list_id(self) -> str | None:

@@ -78,6 +78,13 @@ def capacity_of(planned: PlannedCapacity) -> Capacity:
     return Spot() if planned.kind == "spot" else OnDemand()
 
 
+def node_version(cell: CellPlan) -> str | None:
+    """Kubernetes of the nodes: the cluster's where it is ours, so that an upgrade reaches them. Who owns a cluster
+    upgrades it at a time of their own; its groups keep what they were made with.
+    """
+    return None if cell.cluster_exists else cell.kubernetes
+
+
 def gpu_node_group_spec(
     cell: CellPlan,
     group: NodeGroupPlan,
@@ -116,6 +123,7 @@ def gpu_node_group_spec(
         labels=group.labels,
         taints=tuple(_taint(key, text) for key, text in group.taints.items()),
         kms_key_arn=kms_key_arn,
+        kubernetes_version=node_version(cell),
         release_version=cell.ami_release,
         tags=tags,
     )

@@ -7,7 +7,7 @@ rewrite them all.
 from typing import Required, TypedDict
 
 from inferfab.aws.values import Ports
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.vpc import SecurityGroup, VpcSecurityGroupEgressRule, VpcSecurityGroupIngressRule
 
 
@@ -30,16 +30,20 @@ def security_group(scope: Construct, name: str, vpc_id: str, description: str) -
     return SecurityGroup(scope, "group", name=name, description=description, vpc_id=vpc_id, tags={"Name": name})
 
 
-def let_in(scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str) -> None:
+def let_in(
+    scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str
+) -> ITerraformDependable:
     """:param ports: None for all traffic of every protocol."""
-    VpcSecurityGroupIngressRule(
+    return VpcSecurityGroupIngressRule(
         scope, f"in-{rule}", security_group_id=group_id, description=why, **_traffic(ports), **peer
     )
 
 
-def let_out(scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str) -> None:
+def let_out(
+    scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str
+) -> ITerraformDependable:
     """:param ports: None for all traffic of every protocol."""
-    VpcSecurityGroupEgressRule(
+    return VpcSecurityGroupEgressRule(
         scope, f"out-{rule}", security_group_id=group_id, description=why, **_traffic(ports), **peer
     )
 

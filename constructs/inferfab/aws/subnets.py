@@ -2,7 +2,7 @@
 
 from inferfab.aws.values import Name, Range, VpcId
 from inferfab.record import Record
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.vpc import RouteTable, RouteTableAssociation, Subnet
 
 
@@ -47,6 +47,8 @@ class RoutedSubnet(Construct):
             tags={**spec.tags, "Name": spec.name},
         )
         routes = RouteTable(self, "routes", vpc_id=spec.vpc_id, tags={"Name": spec.name})
-        RouteTableAssociation(self, "association", subnet_id=subnet.id, route_table_id=routes.id)
+        association = RouteTableAssociation(self, "association", subnet_id=subnet.id, route_table_id=routes.id)
         self.subnet_id = subnet.id
         self.route_table_id = routes.id
+        self.ready: tuple[ITerraformDependable, ...] = (association,)
+        """What users of the subnet's routes depend on; it waits for subnet and table."""

@@ -52,7 +52,7 @@ class SystemNodeGroup(Construct):
         *,
         after: tuple[ITerraformDependable, ...] = (),
     ) -> None:
-        """:param after: what a node cannot start without: role policies and the network add-ons."""
+        """:param after: what a node cannot start or drain without: role policies, network add-ons, ways out, rules."""
         super().__init__(scope, construct_id)
         template = NodeTemplate(
             self,

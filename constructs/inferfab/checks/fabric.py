@@ -216,3 +216,29 @@ def spread_workers_have_rdma(facts: Facts) -> Iterator[Problem]:
             ),
             value=str(getattr(at.role.parallelism, field.removesuffix("_parallel"))),
         )
+
+
+@rule(
+    "IF-FAB-007",
+    "EFA from DRANET on nodes that are not there yet",
+    severity="warning",
+    joins=("cloud", "fabric", "cluster"),
+    why="DRANET offers EFA as devices of running nodes; of a group without any the cluster autoscaler knows no "
+    "devices, so it starts no node, and the pods stay pending.",
+    do="use `plugin: device-plugin`, whose interfaces the group's tags tell of, or keep a node running.",
+    source="kubernetes/autoscaler#7724, #7799 and #10277: templates of empty groups have no ResourceSlices of DRA",
+)
+def dranet_has_a_first_node(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        if cell.fabric.plugin != "dranet":
+            continue
+        with_efa = [g for g in cell.node_groups if any(nic.type == "efa-only" for nic in g.layout)]
+        # A Capacity Block has a first day: its group begins empty, whatever the pool's minimum is.
+        blocks = [g.name for g in with_efa if g.capacity.kind == "capacity_block"]
+        empty = [g.name for g in with_efa if g.name in blocks or g.nodes.min == 0]
+        if empty:
+            yield Problem(
+                ("cells", cell.name, "fabric", "plugin"),
+                f"{', '.join(empty)} may have no node, and the autoscaler cannot start the first one for DRANET",
+                "write `plugin: device-plugin`" + ("" if blocks else ", or `min: 1` or more for the pool"),
+            )

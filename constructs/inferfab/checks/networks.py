@@ -4,10 +4,13 @@ import ipaddress
 from collections.abc import Iterator
 from itertools import combinations
 
+from inferfab.catalog.regions import regions
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
 from inferfab.checks.remedies import at_least, at_most, plain
+from inferfab.environment.cells import NewNetwork
 from inferfab.findings import YamlPath, dotted
+from inferfab.plan.network import second_zone
 
 WIDEST, NARROWEST = 16, 20
 
@@ -236,6 +239,63 @@ def addresses_suffice(facts: Facts) -> Iterator[Problem]:
             f"use /{wider}, or lower `max` of the pools" if wider is not None else "lower `max`, or spread over cells",
             severity="error" if part.num_addresses < least else "warning",
         )
+
+
+@rule(
+    "IF-NET-010",
+    "a control plane in one zone",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
+    why="EKS makes no cluster without subnets in two zones of its region.",
+    do="write another zone of the region as `network.second_zone`.",
+    source="Amazon EKS user guide: VPC and subnet requirements",
+)
+def control_planes_have_two_zones(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        region = regions().get(f"{cell.cloud}:{cell.region}")
+        if region is None or not isinstance(cell.network, NewNetwork):
+            continue
+        stated, path = cell.network.second_zone, ("cells", name, "network", "second_zone")
+        others = [zone for zone in region.zones if zone != cell.zone]
+        if cell.cloud != "aws":
+            if stated is not None:
+                yield Problem(
+                    path, f"only EKS wants a second zone like `{stated}`", "remove it", severity="warning", of_key=True
+                )
+        elif second_zone(cell) == cell.zone:
+            what = f"`{cell.zone}` is the cell's own zone"
+            if stated is None:
+                what = f"the catalog knows no other zone of {cell.region} than `{cell.zone}`"
+            yield Problem(path, what, f"write {' or '.join(others)}" if others else "write another zone of the region")
+        elif stated is not None and stated not in others:
+            here = stated.startswith(cell.region)
+            yield Problem(
+                path,
+                f"the catalog has no zone `{stated}` in {cell.region}",
+                f"write {' or '.join(others)}" + (", or keep it if your account has it" if here else ""),
+                severity="warning" if here else "error",
+            )
+
+
+@rule(
+    "IF-NET-011",
+    "a cell without a way to the charts",
+    severity="warning",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
+    why="the platform's charts and images come from public registries, and nothing here fills a mirror of them yet.",
+    do="use `egress: nat`, or keep a mirror of your own and install the platform from it.",
+    source="the platform stack; registries of the charts in the catalog",
+)
+def charts_are_reached(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if isinstance(cell.network, NewNetwork) and cell.network.egress == "none":
+            yield Problem(
+                ("cells", name, "network", "egress"),
+                f"the platform stack of `{name}` cannot be installed without a mirror of its charts and images; its "
+                "foundation can",
+                "write `egress: nat`, unless you have a mirror",
+            )
 
 
 @rule(

@@ -228,6 +228,38 @@ def cells_have_gateways(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
+    "IF-PLC-011",
+    "GPU nodes whose image is not pinned",
+    severity="info",
+    joins=("environment", "cloud", "cluster", "promise"),
+    why="a change of the launch template or of the Kubernetes version lets EKS take the newest image of that day, with "
+    "another driver perhaps, on every node of a group.",
+    do="write `cluster.ami_release`, and raise it in the same change as the launch template or the version.",
+    source="Amazon EKS API reference: UpdateNodegroupVersion; terraform-provider-aws: aws_eks_node_group",
+)
+def images_pinned(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        if cell.cloud != "aws" or cell.ami_release is not None:
+            continue
+        concerned = [g.name for g in cell.node_groups if _matters(facts, g)]
+        if concerned:
+            most = "" if len(concerned) == 1 else f" and {len(concerned) - 1} more"
+            yield Problem(
+                ("cells", cell.name, "cluster", "ami_release"),
+                f"no image release is stated for {concerned[0]}{most}, reserved or with RDMA and a promise",
+                "write the `releaseVersion` that `aws eks describe-nodegroup` shows",
+            )
+
+
+def _matters(facts: Facts, group: NodeGroupPlan) -> bool:
+    """Nodes that cannot be replaced by others, or several with RDMA, whose drivers are the image's, under a promise."""
+    tier = facts.tier(facts.asked(group.pool).tier)
+    reserved = group.capacity.kind in ("reservation", "capacity_block")
+    promised = bool(tier.promises or tier.availability_target_percent)
+    return reserved or (promised and group.nodes.desired > 1 and any(nic.type == "efa-only" for nic in group.layout))
+
+
+@rule(
     "IF-PLC-008",
     "more pods than a node takes",
     joins=("cloud", "cluster", "pod"),

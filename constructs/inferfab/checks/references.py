@@ -295,6 +295,28 @@ def kubernetes_known(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
+    "IF-REF-012",
+    "an image release of another Kubernetes version",
+    stage="reference",
+    joins=("environment", "cluster"),
+    why="a release of the EKS-optimized images holds the kubelet of one minor version, and EKS refuses a node group "
+    "whose release and version differ.",
+    do="change `ami_release` and `kubernetes` together.",
+    source="Amazon EKS API reference: UpdateNodegroupVersion",
+)
+def release_fits_kubernetes(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        release, version = cell.cluster.ami_release, cell.cluster.kubernetes
+        if cell.cloud == "aws" and release is not None and not release.startswith(f"{version}."):
+            minor = ".".join(release.split(".")[:2])
+            yield Problem(
+                ("cells", name, "cluster", "ami_release"),
+                f"{release} is for Kubernetes {minor}, and the cell's cluster has {version}",
+                f'write a release that begins with {version}, or `kubernetes: "{minor}"`',
+            )
+
+
+@rule(
     "IF-REF-010",
     "an override for another topology",
     stage="reference",

@@ -15,7 +15,15 @@ class NewNetwork(Input):
     cidr: Cidr
     """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
     egress: Literal["nat", "none"] = "nat"
-    """How nodes reach the internet. Default `nat`; `none` needs images from a mirror that the endpoints reach."""
+    """How nodes reach the internet. Default `nat`. `none` needs a mirror of charts and images that the endpoints reach:
+    the foundation can be made without one, the platform not, and nothing here fills it yet.
+    """
+    second_zone: str | None = None
+    """Zone beside the cell's, on AWS: EKS wants interfaces of its control plane in two; no node stands there. Default:
+    the region's first other zone. Write it where EKS refuses that one (`UnsupportedAvailabilityZoneException`, which
+    names those it takes): zone letters are per account, and `use1-az3`, `usw1-az2` and `cac1-az3` have no control
+    planes.
+    """
 
 
 class ExistingNetwork(Input):
@@ -57,8 +65,10 @@ class Cluster(Input):
         ]
         | None
     ) = None
-    """Release of the EKS-optimized images, `1.36.1-20261014`. Default: the newest when a group is made, kept until
-    this is written: a floating release would roll every GPU node.
+    """Release of the EKS-optimized images, `1.36.1-20261014`, of the cluster's `kubernetes`. Default: the newest when a
+    group is made; a later one does not roll nodes by itself, but EKS takes the newest of that day whenever the launch
+    template or `kubernetes` changes. Write it for GPU nodes, and raise it in the same change as those: the provider
+    sends a release to EKS only when it changes.
     """
 
 

@@ -28,7 +28,10 @@ class Replicas(Input):
     desired: Count
     """Workers to start with."""
     min: Count | None = None
-    """Never fewer. Default: `desired`."""
+    """Never fewer. Default: `desired`. An apply leaves the number of running nodes alone, and EKS refuses a minimum
+    above it. To raise `min`, let that many nodes run first: `aws eks update-nodegroup-config` with minimum and desired
+    size, then apply.
+    """
     max: Count | None = None
     """Never more; node groups are sized for it. Default: `desired`."""
 

@@ -273,6 +273,8 @@ def _cells(fleet: FleetPlan) -> View:
     for cell in fleet.cells:
         found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
         found[(cell.name, "egress")] = cell.network.egress or "-"
+        second = [s.zone for s in cell.network.subnets if s.purpose == "control-plane" and s.zone != cell.zone]
+        found[(cell.name, "second zone")] = ", ".join(second) or "-"
         found[(cell.name, "gateways")] = f"{cell.gateway.replicas}, {'public' if cell.gateway.public else 'internal'}"
     return found
 

@@ -107,7 +107,11 @@ def _equal_parts(whole: ipaddress.IPv4Network, count: int) -> list[ipaddress.IPv
 
 
 def second_zone(cell: Cell) -> str:
-    """Another zone of the region, the first in the catalog's order; the cell's own where none is known."""
+    """The zone that the environment names; otherwise another one of the region, the first in the catalog's order; the
+    cell's own where none is known.
+    """
+    if isinstance(cell.network, NewNetwork) and cell.network.second_zone is not None:
+        return cell.network.second_zone
     region = regions().get(f"{cell.cloud}:{cell.region}")
     return next((z for z in region.zones if z != cell.zone), cell.zone) if region else cell.zone
 

@@ -17,6 +17,10 @@ from inferfab.record import Record
 from inferfab.render.templates import render
 
 SERIES = "inferfab:free_capacity:percent"
+_RENAMES = "metricstransform"
+"""The processor's older name. Newer collectors call it ``metrics_transform`` and take this one as a deprecated alias
+(opentelemetry-collector-contrib#47960); older ones know no other.
+"""
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 """What the collector does in AWS, on the streams of its log group."""
 
@@ -123,7 +127,7 @@ class CapacityPublisherSpec(Record):
         return {
             "extensions": {"health_check": {"endpoint": "0.0.0.0:13133"}},
             "receivers": {"prometheus": {"config": {"scrape_configs": [scrape]}}},
-            "processors": {"metrics_transform": {"transforms": [rename]}},
+            "processors": {_RENAMES: {"transforms": [rename]}},
             "exporters": {
                 "awsemf": {
                     "region": self.region,
@@ -140,7 +144,7 @@ class CapacityPublisherSpec(Record):
                 "pipelines": {
                     "metrics": {
                         "receivers": ["prometheus"],
-                        "processors": ["metrics_transform"],
+                        "processors": [_RENAMES],
                         "exporters": ["awsemf"],
                     }
                 },
