@@ -14,7 +14,6 @@ from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpe
 from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
 from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
 from inferfab.aws.load_balancer_security_group import LoadBalancerSecurityGroup, LoadBalancerSecurityGroupSpec
-from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
@@ -60,7 +59,6 @@ class FoundationStack(AwsStack):
         self._system_nodes(network, cluster, nodes.arn, after)
         self._gpu_nodes(network, cluster, nodes.arn, after)
         self._controllers(cluster, balancer)
-        self._model_store()
 
     def _cluster_key(self) -> ClusterKey:
         cell, names = self._cell, self._names
@@ -285,29 +283,6 @@ class FoundationStack(AwsStack):
                     for name in dict.fromkeys(secrets)
                 ),
                 permissions_boundary_arn=self.boundary_arn,
-            ),
-        )
-
-    def _model_store(self) -> None:
-        """One a region: the first cell of a region owns it, its neighbours read it."""
-        fleet, cell = self._fleet, self._cell
-        here = [c for c in fleet.cells if c.cloud == cell.cloud and c.region == cell.region]
-        served = {model for c in here for pool in c.pools for model in pool.models}
-        ModelStore(
-            self,
-            "models",
-            ModelStoreSpec(
-                account_id=self.account_id,
-                region=self.region,
-                bucket=self._names.model_bucket,
-                key_alias=self._names.models_key,
-                models=tuple(
-                    PinnedModel(name=m.name, revision=m.revision, source=m.source)
-                    for m in fleet.models
-                    if m.name in served
-                ),
-                create=here[0].name == cell.name,
-                prevent_destroy=fleet.ownership.protected,
             ),
         )
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inferfab.environment.base import Cidr, Input, Items, Name
+from inferfab.environment.base import Cidr, Input, Items, Name, matching
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
 from inferfab.environment.money import Budget, Prices
@@ -24,6 +24,24 @@ class KeptApart(Input):
     """Ports on which GPU nodes may reach storage: 2049 is NFS, 988 Lustre. Default: none, so they reach none of it."""
     training: Items[Cidr] = ()
     """Ranges of training clusters."""
+
+
+class Alerts(Input):
+    """Who hears of alarms and of the budget."""
+
+    emails: Items[
+        Annotated[
+            str,
+            matching(
+                r"^[A-Za-z0-9._%+-]+@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$",
+                "write an email address, like ml-platform@example.com",
+                max_length=254,
+            ),
+        ]
+    ] = ()
+    """Addresses that alarms and the budget write to, in each region with a cell. AWS asks each once a region, and sends
+    nothing more until the link in that mail was followed. Default: nobody.
+    """
 
 
 class Environment(Input):
@@ -56,6 +74,8 @@ class Environment(Input):
     """Default: no names in DNS; each cell answers under its load balancer's own."""
     kept_apart: KeptApart = KeptApart()
     """Default: no other ranges are known."""
+    alerts: Alerts = Alerts()
+    """Default: alarms and budget reach a topic that nobody listens to."""
     budget: Budget | None = None
     """Default: no ceiling."""
     prices: Prices = Prices()

@@ -36,15 +36,19 @@ class AwsCellNames(Record):
     model_reader_role: str
     model_bucket: str
     """One a region and environment; cells of a region share it."""
+    alerts_topic_arn: str
+    """SNS topic of the cell's region: an alarm reaches no other."""
 
 
 class AwsGlobalNames(Record):
     """Names of what an environment has once."""
 
     alerts_topic: str
+    """SNS topic, one in each region that has a cell."""
     alerts_key: str
+    """KMS alias of the topic's key, in each of these regions."""
     state_key: str
-    """KMS aliases."""
+    """KMS alias of the key of the state bucket."""
     budget: str
     capacity_namespace: str
     """CloudWatch namespace of the capacity number that routing looks at."""
@@ -85,12 +89,17 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
         capacity_publisher_role=role("capacity"),
         model_reader_role=role("models"),
         model_bucket=fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
+        alerts_topic_arn=f"arn:aws:sns:{region}:{account_id}:{_alerts_topic(environment)}",
     )
+
+
+def _alerts_topic(environment: str) -> str:
+    return f"{environment}-alerts"
 
 
 def aws_global_names(environment: str) -> AwsGlobalNames:
     return AwsGlobalNames(
-        alerts_topic=f"{environment}-alerts",
+        alerts_topic=_alerts_topic(environment),
         alerts_key=f"alias/{environment}-alerts",
         state_key=f"alias/{environment}-state",
         budget=f"{environment}-gpu-fleet",
