@@ -9,6 +9,11 @@ from environments import AGGREGATED, DISAGGREGATED, GCP, SHARED, base, cell
 
 AGG, DIS, SMALL, GOOGLE = base(AGGREGATED), base(DISAGGREGATED), base(SHARED), base(GCP)
 WORKER = "pools.docs.worker"
+THERE = {
+    "kind": "existing", "vpc_id": "vpc-0a1b2c3d4e5f60718", "cidr": "10.16.0.0/16",
+    "node_subnet_ids": ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"],
+    "inference_subnet_id": "subnet-0a1b2c3d4e5f60703",
+}  # fmt: skip
 WIDE = AGG.set("pools.docs.instance", "p5en.48xlarge").set(f"{WORKER}.replicas.desired", 1)
 
 
@@ -213,3 +218,13 @@ def test_two_cells_of_public_names(share: float) -> None:
     west = west.set("cells.east-a.traffic_share", 1).set("cells.west.traffic_share", 0)
     [found] = [f for f in west.check().findings if f.rule == "IF-PLC-010"]
     assert found.severity == "warning", share
+
+
+@examples("IF-NET-008")
+def test_a_cluster_and_its_network() -> Iterator[Example]:
+    """A cluster that is there stands in a network that is there; a new cluster may stand in either."""
+    lodger = AGG.set("cells.east-a.cluster", {"existing": "shared"})
+    yield Fails(lodger, "cells.east-a.network.kind", ("`shared`",), fix_says=("`kind: existing`", "`cluster.existing`"))
+    yield Passes(lodger.set("cells.east-a.network", THERE))
+    yield Passes(AGG.set("cells.east-a.network", THERE))
+    yield Passes(AGG)

@@ -259,3 +259,22 @@ def endpoint_not_open(facts: Facts) -> Iterator[Problem]:
                 f"{cidr} is (nearly) the whole internet",
                 "name the ranges of your runners",
             )
+
+
+@rule(
+    "IF-NET-008",
+    "a cluster that is there in a network that is not",
+    joins=("environment", "cloud", "cluster"),
+    why="nodes join a cluster only from a network that reaches its endpoint and its pods; a new network is joined to "
+    "nothing, and on AWS a node group takes subnets of the cluster's own VPC only.",
+    do="name the cluster's network with `kind: existing`, or let a new cluster be made.",
+    source="EKS API reference: CreateNodegroup, subnets; GKE: node pools use their cluster's network",
+)
+def clusters_in_their_network(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if cell.cluster.existing is not None and cell.network.kind == "new":
+            yield Problem(
+                ("cells", name, "network", "kind"),
+                f"cluster `{cell.cluster.existing}` is there already, and its network is not this new one",
+                "write `kind: existing` with the cluster's network and subnets, or remove `cluster.existing`",
+            )
