@@ -48,7 +48,10 @@ class PlatformStack(AwsStack):
                             ServingTier(name=tier.name, priority=_MOST_IMPORTANT - _STEP * tier.rank) for tier in tiers
                         ),
                         namespaces=(gateway.namespace,),
-                        kms_key_arn=f"arn:aws:kms:{cell.region}:{self.account_id}:{names.cluster_key}",
+                        # Somebody else's EBS driver may not use our key.
+                        kms_key_arn=None
+                        if cell.cluster_exists
+                        else f"arn:aws:kms:{cell.region}:{self.account_id}:{names.cluster_key}",
                     ),
                     "load_balancer_controller": LoadBalancerControllerSpec(
                         cluster_name=cell.cluster, region=cell.region, vpc_id=cluster.vpc_id

@@ -250,6 +250,11 @@ def test_in_an_existing_cluster_only_nodes_and_what_they_need_are_made() -> None
     assert not {"aws_eks_cluster", "aws_eks_addon", "aws_eks_access_entry", "aws_eks_access_policy_association"} & made
     groups = [body for _, body in every({"": document}, "aws_eks_node_group")]
     assert {body["cluster_name"] for body in groups} == {"shared"}
+    # Others may have a `system` and a `chat` there; and how many pods a node takes is for their CNI to say.
+    assert sorted(body["node_group_name"] for body in groups) == ["lodger-chat", "lodger-system"]
+    assert "max-pods" not in json.dumps(document)
+    (objects,) = (p for p in written_charts("existing-cluster") if p.name == "storage_class.yaml")
+    assert "kmsKeyId" not in objects.read_text(encoding="utf-8"), "the owner's EBS driver may not use our key"
     ((_, found),) = every({"": document}, "aws_eks_cluster", "data")
     assert found["name"] == "shared"
     ((_, balancer),) = every({"": document}, "aws_lb")

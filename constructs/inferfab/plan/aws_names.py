@@ -63,7 +63,9 @@ def fit(name: str, most: int) -> str:
     return f"{name[: most - len(mark) - 1].rstrip('-')}-{mark}"
 
 
-def aws_cell_names(environment: str, cell: str, region: str, account_id: str) -> AwsCellNames:
+def aws_cell_names(
+    environment: str, cell: str, region: str, account_id: str, *, cluster_exists: bool = False
+) -> AwsCellNames:
     prefix = f"{environment}-{cell}"
 
     def role(purpose: str) -> str:
@@ -73,7 +75,8 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
         prefix=prefix,
         cluster_role=role("cluster"),
         node_role=role("node"),
-        system_node_group="system",
+        # In somebody else's cluster there may be a `system` already.
+        system_node_group=f"{environment}-system" if cluster_exists else "system",
         cni_role=role("cni"),
         cluster_key=f"alias/{prefix}-cluster",
         models_key=f"alias/{environment}-models",

@@ -316,7 +316,15 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         region=cell.region,
         zone=cell.zone,
         traffic_share=share,
-        aws=aws_cell_names(environment.name, name, cell.region, account.account_id) if account else None,
+        aws=aws_cell_names(
+            environment.name,
+            name,
+            cell.region,
+            account.account_id,
+            cluster_exists=cell.cluster.existing is not None,
+        )
+        if account
+        else None,
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,

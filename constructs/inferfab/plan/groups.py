@@ -33,8 +33,11 @@ def node_group(
 ) -> NodeGroupPlan:
     machine, where = place.machine, place.context
     max_pods = machine.max_pods_with_rdma if place.fabric == "efa" else machine.max_pods
+    if where.lodger:
+        # How many addresses a node has is decided by the VPC CNI's settings, which are the cluster owner's.
+        max_pods = None
     return NodeGroupPlan(
-        name=node_group_name(pool, role),
+        name=node_group_name(pool, role, lodger=where.lodger),
         cell=where.cell_name,
         pool=pool,
         role=role,
