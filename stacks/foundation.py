@@ -231,7 +231,7 @@ class FoundationStack(AwsStack):
                 name=self._names.load_balancer,
                 target_group_name=self._names.target_group,
                 vpc_id=network.vpc_id,
-                subnet_ids=subnets[:1],
+                subnet_ids=subnets,
                 security_group_id=group.security_group_id,
                 target_port=gateway.port,
                 health_check=HealthCheck(port=gateway.health_port, path=gateway.health_path),

@@ -31,7 +31,9 @@ class ExistingNetwork(Input):
     inference_subnet_id: str
     """Subnet of the GPU nodes, in the cell's zone."""
     public_subnet_ids: Items[str] = ()
-    """Subnets of the load balancer. Default: an internal load balancer in the node subnets."""
+    """Subnets of the load balancer, one a zone. Default: an internal load balancer in the node subnets, which then are
+    one a zone, too.
+    """
 
 
 Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
