@@ -64,7 +64,10 @@ class PlatformStack(AwsStack):
                     "gateway": GatewayBinding(
                         namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group
                     ),
-                    "secret_store": SecretStore(region=cell.region),
+                    # A model's token is the only secret there is.
+                    "secret_store": SecretStore(region=cell.region)
+                    if any(model.token_secret for model in fleet.models)
+                    else None,
                     "capacity": CapacityPublisherSpec(
                         cell=cell.name,
                         region=cell.region,

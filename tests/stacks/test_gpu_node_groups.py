@@ -52,7 +52,8 @@ def test_terraform_has_the_groups_of_the_plan_and_the_system_nodes(name: str) ->
     for cell in fleet(name).cells:
         document = stacks(name)[f"{fleet(name).ownership.name}-{cell.name}-foundation"]
         names = sorted(body["node_group_name"] for _, body in every({"": document}, "aws_eks_node_group"))
-        assert names == sorted(["system", *(group.name for group in cell.node_groups)])
+        system = f"{fleet(name).ownership.name}-system" if cell.cluster_exists else "system"
+        assert names == sorted([system, *(group.name for group in cell.node_groups)])
 
 
 @each

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from synthesized import ALL, Document, at, body_of, changed, every, fleet, stacks
+from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
 
@@ -215,6 +215,21 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
         assert all(before(release) or release == "cell-objects" for release in releases)
 
 
+def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
+    """Without a token its role may read nothing, and a store that can read nothing is never ready."""
+
+    def stores(body: dict[str, Any]) -> int:
+        planned = plan_of(yaml.safe_dump(body))
+        return len([path for path, _ in charts_of(planned) if path.endswith("secret_store.yaml")])
+
+    body = body_of("dev")
+    for model in body["models"].values():
+        model.pop("token_secret", None)
+    assert stores(body) == 0
+    next(iter(body["models"].values()))["token_secret"] = "hub-token"
+    assert stores(body) == 1
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_the_cluster_that_a_platform_speaks_to_is_looked_up(name: str) -> None:
     """By the plan's name, with a token of the moment: no credential lies in file or state."""
@@ -238,7 +253,10 @@ def test_in_an_existing_network_nothing_of_it_is_made() -> None:
     ((_, cluster),) = every({"": document}, "aws_eks_cluster")
     assert cluster["vpc_config"]["subnet_ids"] == ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"]
     ((_, balancer),) = every({"": document}, "aws_lb")
-    assert balancer["internal"] is True and balancer["subnets"] == ["subnet-0a1b2c3d4e5f60701"]
+    assert balancer["internal"] is True
+    assert balancer["subnets"] == ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"]
+    # Which of them is in the cell's zone is not in the file.
+    assert balancer["enable_cross_zone_load_balancing"] is True
     for _, group in every({"": document}, "aws_security_group"):
         assert group["vpc_id"] == "vpc-0a1b2c3d4e5f60718"
 
@@ -253,8 +271,8 @@ def test_in_an_existing_cluster_only_nodes_and_what_they_need_are_made() -> None
     # Others may have a `system` and a `chat` there; and how many pods a node takes is for their CNI to say.
     assert sorted(body["node_group_name"] for body in groups) == ["lodger-chat", "lodger-system"]
     assert "max-pods" not in json.dumps(document)
-    (objects,) = (p for p in written_charts("existing-cluster") if p.name == "storage_class.yaml")
-    assert "kmsKeyId" not in objects.read_text(encoding="utf-8"), "the owner's EBS driver may not use our key"
+    (storage,) = (text for path, text in charts_of(fleet("existing-cluster")) if path.endswith("storage_class.yaml"))
+    assert "kmsKeyId" not in storage, "the owner's EBS driver may not use our key"
     ((_, found),) = every({"": document}, "aws_eks_cluster", "data")
     assert found["name"] == "shared"
     ((_, balancer),) = every({"": document}, "aws_lb")
