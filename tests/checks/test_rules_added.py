@@ -228,3 +228,18 @@ def test_a_cluster_and_its_network() -> Iterator[Example]:
     yield Passes(lodger.set("cells.east-a.network", THERE))
     yield Passes(AGG.set("cells.east-a.network", THERE))
     yield Passes(AGG)
+
+
+@examples("IF-NET-009")
+def test_private_entrances_have_no_public_names() -> Iterator[Example]:
+    """An internal load balancer's addresses do not belong into a public zone."""
+    named = AGG.set("routing", {"domain": "llm.example.com"})
+    at = "cells.east-a.gateways"
+    yield Fails(
+        named.set(at, {"public": False}), f"{at}.public", ("internal",), fix_says=("`public: true`", "`routing`")
+    )  # fmt: skip
+    yield Passes(AGG.set(at, {"public": False}))
+    yield Passes(named)
+    there = named.set("cells.east-a.network", THERE)
+    yield Fails(there, "cells.east-a.network", ("`public_subnet_ids`",), fix_says=("`public_subnet_ids`",))
+    yield Passes(there.set("cells.east-a.network.public_subnet_ids", ["subnet-0a1b2c3d4e5f60704"]))

@@ -278,3 +278,33 @@ def clusters_in_their_network(facts: Facts) -> Iterator[Problem]:
                 f"cluster `{cell.cluster.existing}` is there already, and its network is not this new one",
                 "write `kind: existing` with the cluster's network and subnets, or remove `cluster.existing`",
             )
+
+
+@rule(
+    "IF-NET-009",
+    "a private entrance under public names",
+    joins=("environment", "cloud"),
+    why="the zone is public, so its records would tell everybody addresses inside the network, and nobody outside "
+    "could use them; a private hosted zone is not supported yet.",
+    do="make the gateways public, or leave `routing` out and use the load balancers' own names.",
+    source="Route 53 developer guide: alias records to internal load balancers; working with private hosted zones",
+)
+def names_are_reachable(facts: Facts) -> Iterator[Problem]:
+    if facts.environment.routing is None:
+        return
+    for name, cell in facts.environment.cells.items():
+        if cell.cloud == "aws" and not cell.gateways.public:
+            yield Problem(
+                ("cells", name, "gateways", "public"),
+                "the load balancer would be internal, and `routing` puts its addresses into a public zone",
+                "write `public: true`, or leave `routing` out: a private hosted zone is not supported yet",
+                value="false",
+            )
+        elif cell.cloud == "aws" and cell.network.kind == "existing" and not cell.network.public_subnet_ids:
+            yield Problem(
+                ("cells", name, "network"),
+                "without `public_subnet_ids` the load balancer is internal, and `routing` puts its addresses into a "
+                "public zone",
+                "name `public_subnet_ids`, or leave `routing` out: a private hosted zone is not supported yet",
+                of_key=True,
+            )
