@@ -258,7 +258,7 @@ def test_the_top_shows_owner_totals_hostnames_and_promises() -> None:
     ]
     assert words(boxes(prod, "stat")[0]) == [f"{72 + 64 + 64} GPUs", "192 min – 416 max"]
     routing = words(boxes(prod, "routing")[0])
-    assert routing[0] == "DNS: latency policy, answers kept 30 s"
+    assert routing[0] == "DNS: latency policy, answers kept 60 s"
     assert {"priority.llm.example.com", "TTFT p50 ≤ 200 ms", "ITL p95 ≤ 40 ms"} <= set(routing)
 
 
