@@ -243,3 +243,13 @@ def test_private_entrances_have_no_public_names() -> Iterator[Example]:
     there = named.set("cells.east-a.network", THERE)
     yield Fails(there, "cells.east-a.network", ("`public_subnet_ids`",), fix_says=("`public_subnet_ids`",))
     yield Passes(there.set("cells.east-a.network.public_subnet_ids", ["subnet-0a1b2c3d4e5f60704"]))
+
+
+@examples("IF-MEM-011")
+def test_nodes_are_cut_alike() -> Iterator[Example]:
+    """Two nodes of one H100: a model that takes a whole GPU and one that takes a slice cannot have one layout."""
+    long = SMALL.set("models.llama-8b.context_tokens", 131_072).set("pools.small.nodes", {"desired": 2})
+    long = long.set("pools.small.models[0].instances", 1)
+    yield Fails(long, "pools.small.models", ("7g.80gb", "one layout"), fix_says=("split the pool",))
+    yield Passes(SMALL)
+    yield Passes(SMALL.set("pools.small.nodes", {"desired": 2}))

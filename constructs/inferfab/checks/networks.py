@@ -276,7 +276,7 @@ def clusters_in_their_network(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 ("cells", name, "network", "kind"),
                 f"cluster `{cell.cluster.existing}` is there already, and its network is not this new one",
-                "write `kind: existing` with the cluster's network and subnets, or remove `cluster.existing`",
+                "name the cluster's network and subnets under `kind: existing`, or remove `cluster.existing`",
             )
 
 
