@@ -46,7 +46,16 @@ class Cluster(Input):
         str, matching(r"^1\.[0-9]{2}$", 'write a Kubernetes minor version in quotes, like "1.36"')
     ] = "1.36"
     """Minor version, quoted. Default: 1.36."""
-    existing: str | None = None
+    existing: (
+        Annotated[
+            str,
+            matching(
+                r"^[0-9A-Za-z][A-Za-z0-9_-]*$",
+                "write the cluster's name: letters, digits, dashes and underscores, starting with a letter or digit",
+            ),
+        ]
+        | None
+    ) = None
     """Name of a cluster that is already there. Default: we make one."""
     ami_release: (
         Annotated[
