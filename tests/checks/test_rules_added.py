@@ -316,3 +316,11 @@ def test_tags_that_aws_refuses(key: str, value: str, says: str) -> None:
 def test_tags_that_aws_takes() -> None:
     """Letters of any language, and an empty value."""
     assert AGG.set("tags", {"a" * 128: "x" * 256, "Kostenstelle: München/1+2=3": "", "a.b_c@d": "e f"}).check().ok
+
+
+@examples("IF-CLD-005")
+def test_the_owner_is_a_tag() -> Iterator[Example]:
+    """Tag values are letters, digits, spaces and + - = . _ : / @."""
+    yield Fails(AGG.set("owner", "research & serving"), "owner", ("&",), fix_says=("letters, digits",))
+    yield Passes(AGG.set("owner", "Modèles: ml/serving+eval_1 @ team"))
+    yield Passes(GOOGLE.set("owner", "research & serving"))

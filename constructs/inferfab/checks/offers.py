@@ -235,3 +235,24 @@ def aws_network_ids(facts: Facts) -> Iterator[Problem]:
             if not _SUBNET.fullmatch(each):
                 fix = "write `subnet-` and 8 or 17 hexadecimal digits"
                 yield Problem(path, f"`{each}` is not the id of a subnet", fix)
+
+
+@rule(
+    "IF-CLD-005",
+    "an owner that AWS takes as no tag",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="every resource has the owner as a tag, and AWS refuses a resource whose tag has other characters.",
+    do="write letters, digits, spaces and + - = . _ : / @.",
+    source="AWS: tag naming limits and requirements",
+)
+def owner_is_a_tag(facts: Facts) -> Iterator[Problem]:
+    environment = facts.environment
+    if any(cell.cloud == "aws" for cell in environment.cells.values()):
+        refused = "".join(dict.fromkeys(re.findall(r"[^\w .:/=+@-]", environment.owner)))
+        if refused:
+            yield Problem(
+                ("owner",),
+                f"`{environment.owner}` has {refused!r}, which AWS takes in no tag",
+                "use letters, digits, spaces and + - = . _ : / @",
+            )

@@ -32,9 +32,12 @@ def _not_taken(name: str) -> str:
     return name
 
 
-TagText = matching(
-    r"^[\w .:/=+@-]*$", "write letters, digits, spaces and + - = . _ : / @, which is what AWS takes", max_length=256
-)
+TagValue = Annotated[
+    str,
+    matching(
+        r"^[\w .:/=+@-]*$", "write letters, digits, spaces and + - = . _ : / @, which is what AWS takes", max_length=256
+    ),
+]
 
 
 def _not_reserved(key: str) -> str:
@@ -91,9 +94,9 @@ class Environment(Input):
     """Version of this format."""
     name: Annotated[Name, Field(max_length=20), AfterValidator(_not_taken)]
     """Short name; it begins the name of everything that is made."""
-    owner: Annotated[str, TagText, Field(min_length=1, max_length=100)]
-    """Team that answers for it; it becomes a tag."""
-    tags: Annotated[dict[TagKey, Annotated[str, TagText]], Field(max_length=40)] = {}
+    owner: Annotated[str, Field(min_length=1, max_length=100)]
+    """Team that answers for it; on AWS it becomes a tag."""
+    tags: Annotated[dict[TagKey, TagValue], Field(max_length=40)] = {}
     """Tags on every cloud resource, at most 40: AWS takes 50, and ours are among them."""
     protected: bool = True
     """Refuse to destroy clusters, state and the model store. Default: yes; an environment to be thrown away says no."""
