@@ -11,14 +11,24 @@ from .bootstrap import BootstrapStack
 from .cluster_platform import PlatformStack
 from .foundation import FoundationStack
 from .globals import GlobalStack
+from .regional import RegionalStack
 
-__all__ = ["BootstrapStack", "FoundationStack", "GlobalStack", "PlatformStack", "build", "build_bootstrap"]
+__all__ = [
+    "BootstrapStack",
+    "FoundationStack",
+    "GlobalStack",
+    "PlatformStack",
+    "RegionalStack",
+    "build",
+    "build_bootstrap",
+]
 
 
 def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
     """Add every stack of the fleet to ``app``; their names in the order in which they are applied."""
     names: list[str] = []
     cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
+    names += [RegionalStack(app, fleet, region).node.id for region in fleet.aws_regions]
     names += [FoundationStack(app, fleet, cell).node.id for cell in cells]
     names += [PlatformStack(app, fleet, cell).node.id for cell in cells]
     if cells:

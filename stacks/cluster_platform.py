@@ -11,6 +11,8 @@ from inferfab.kubernetes.platform import (
     GatewayBinding,
     GpuOperatorSpec,
     LoadBalancerControllerSpec,
+    MigDevices,
+    MigSpec,
     Platform,
     PlatformSpec,
     PrometheusSpec,
@@ -19,6 +21,7 @@ from inferfab.kubernetes.platform import (
     prometheus_url,
 )
 from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.groups import MIG_LAYOUT
 from inferfab.terraform import App
 
 from .base import AwsStack
@@ -48,7 +51,10 @@ class PlatformStack(AwsStack):
                             ServingTier(name=tier.name, priority=_MOST_IMPORTANT - _STEP * tier.rank) for tier in tiers
                         ),
                         namespaces=(gateway.namespace,),
-                        kms_key_arn=f"arn:aws:kms:{cell.region}:{self.account_id}:{names.cluster_key}",
+                        # Somebody else's EBS driver may not use our key.
+                        kms_key_arn=None
+                        if cell.cluster_exists
+                        else f"arn:aws:kms:{cell.region}:{self.account_id}:{names.cluster_key}",
                     ),
                     "load_balancer_controller": LoadBalancerControllerSpec(
                         cluster_name=cell.cluster, region=cell.region, vpc_id=cluster.vpc_id
@@ -61,7 +67,10 @@ class PlatformStack(AwsStack):
                     "gateway": GatewayBinding(
                         namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group
                     ),
-                    "secret_store": SecretStore(region=cell.region),
+                    # A model's token is the only secret there is.
+                    "secret_store": SecretStore(region=cell.region)
+                    if any(model.token_secret for model in fleet.models)
+                    else None,
                     "capacity": CapacityPublisherSpec(
                         cell=cell.name,
                         region=cell.region,
@@ -71,9 +80,22 @@ class PlatformStack(AwsStack):
                         metric_namespace=fleet.ownership.aws.capacity_namespace,
                         metric_name=fleet.ownership.aws.capacity_metric,
                     ),
-                    "gpu_operator": GpuOperatorSpec(efa=efa is not None),
+                    "gpu_operator": GpuOperatorSpec(efa=efa is not None, mig=_mig(cell)),
                     "efa_plugin": efa,
                     "efa": EfaSpec(),
                 }
             ),
         )
+
+
+def _mig(cell: CellPlan) -> MigSpec | None:
+    """The layouts that the cell's node groups name by their label."""
+    pools = {pool.name: pool.shared for pool in cell.pools}
+    layouts = {}
+    for group in cell.node_groups:
+        shared = pools[group.pool]
+        if shared is not None and shared.mig_layout is not None:
+            layouts[group.labels[MIG_LAYOUT]] = tuple(
+                MigDevices(gpus=(index,), instances=cut) for index, cut in enumerate(shared.mig_layout)
+            )
+    return MigSpec(layouts=layouts) if layouts else None

@@ -14,7 +14,6 @@ from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpe
 from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
 from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
 from inferfab.aws.load_balancer_security_group import LoadBalancerSecurityGroup, LoadBalancerSecurityGroupSpec
-from inferfab.aws.model_store import ModelStore, ModelStoreSpec, PinnedModel
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
@@ -69,7 +68,6 @@ class FoundationStack(AwsStack):
         self._system_nodes(network, cluster, nodes.arn, after)
         self._gpu_nodes(network, fabric, nodes.arn, after)
         self._controllers(cluster, balancer)
-        self._model_store()
 
     def _cluster_key(self) -> ClusterKey:
         cell, names = self._cell, self._names
@@ -249,7 +247,7 @@ class FoundationStack(AwsStack):
                 name=self._names.load_balancer,
                 target_group_name=self._names.target_group,
                 vpc_id=network.vpc_id,
-                subnet_ids=subnets[:1],
+                subnet_ids=subnets,
                 security_group_id=group.security_group_id,
                 target_port=gateway.port,
                 health_check=HealthCheck(port=gateway.health_port, path=gateway.health_path),
@@ -302,29 +300,6 @@ class FoundationStack(AwsStack):
                     for name in dict.fromkeys(secrets)
                 ),
                 permissions_boundary_arn=self.boundary_arn,
-            ),
-        )
-
-    def _model_store(self) -> None:
-        """One a region: the first cell of a region owns it, its neighbours read it."""
-        fleet, cell = self._fleet, self._cell
-        here = [c for c in fleet.cells if c.cloud == cell.cloud and c.region == cell.region]
-        served = {model for c in here for pool in c.pools for model in pool.models}
-        ModelStore(
-            self,
-            "models",
-            ModelStoreSpec(
-                account_id=self.account_id,
-                region=self.region,
-                bucket=self._names.model_bucket,
-                key_alias=self._names.models_key,
-                models=tuple(
-                    PinnedModel(name=m.name, revision=m.revision, source=m.source)
-                    for m in fleet.models
-                    if m.name in served
-                ),
-                create=here[0].name == cell.name,
-                prevent_destroy=fleet.ownership.protected,
             ),
         )
 

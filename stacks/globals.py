@@ -1,6 +1,5 @@
-"""What an environment has once: names in DNS with their health, alerts, budget. Applied last: it looks cells up."""
+"""What an environment has once: names in DNS with their health, and the budget. Applied last: it looks cells up."""
 
-from inferfab.aws.alerts import AlertsTopic, AlertsTopicSpec
 from inferfab.aws.budget import FleetBudget, FleetBudgetSpec
 from inferfab.aws.hosted_names import HostedNames
 from inferfab.aws.hosted_names_spec import CellShare, HostedCell, HostedNamesSpec, HostedTier
@@ -13,22 +12,12 @@ from .base import AwsStack
 
 
 class GlobalStack(AwsStack):
-    """Names, alerts and budget of an environment."""
+    """Names and budget of an environment."""
 
     def __init__(self, app: App, fleet: FleetPlan) -> None:
         cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
-        super().__init__(app, f"{fleet.ownership.name}-global", fleet, cells[0].region)
+        super().__init__(app, f"{fleet.ownership.name}-global", fleet, fleet.aws_regions[0].region)
         own = fleet.ownership
-        topic = AlertsTopic(
-            self,
-            "alerts",
-            AlertsTopicSpec(
-                account_id=self.account_id,
-                region=self.region,
-                name=own.aws.alerts_topic,
-                key_alias=own.aws.alerts_key,
-            ),
-        )
         if fleet.cost.budget is not None:
             FleetBudget(
                 self,
@@ -37,13 +26,13 @@ class GlobalStack(AwsStack):
                     name=own.aws.budget,
                     usd_per_month=fleet.cost.budget.usd_per_month,
                     tag_value=own.name,
-                    topic_arn=topic.arn,
+                    topic_arn=fleet.aws_regions[0].alerts_topic_arn,
                 ),
             )
         if fleet.routing.domain is not None and fleet.routing.zone is not None:
-            self._names(fleet, cells, topic.arn)
+            self._names(fleet, cells)
 
-    def _names(self, fleet: FleetPlan, cells: list[CellPlan], topic_arn: str) -> None:
+    def _names(self, fleet: FleetPlan, cells: list[CellPlan]) -> None:
         routing = fleet.routing
         assert routing.zone is not None
         there = {cell.name for cell in cells}
@@ -54,7 +43,7 @@ class GlobalStack(AwsStack):
                 prefix=fleet.ownership.name,
                 zone=routing.zone,
                 policy=routing.policy,
-                cells=tuple(self._cell(cell, str(routing.domain), topic_arn) for cell in cells),
+                cells=tuple(self._cell(cell, str(routing.domain)) for cell in cells),
                 tiers=tuple(
                     HostedTier(
                         name=route.tier,
@@ -73,7 +62,7 @@ class GlobalStack(AwsStack):
             ),
         )
 
-    def _cell(self, cell: CellPlan, domain: str, topic_arn: str) -> HostedCell:
+    def _cell(self, cell: CellPlan, domain: str) -> HostedCell:
         names = names_of(cell)
         balancer = DataLb(self, f"{cell.name}-load-balancer", name=names.load_balancer, region=cell.region)
         return HostedCell(
@@ -83,6 +72,5 @@ class GlobalStack(AwsStack):
             load_balancer_dns_name=balancer.dns_name,
             load_balancer_zone_id=balancer.zone_id,
             public=cell.gateway.public,
-            # An alarm reaches only a topic of its own region.
-            alerts_topic_arn=topic_arn if cell.region == self.region else None,
+            alerts_topic_arn=names.alerts_topic_arn,
         )

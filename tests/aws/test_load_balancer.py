@@ -69,6 +69,14 @@ def test_by_default_it_is_internal_protected_and_stays_in_its_zone() -> None:
     assert found["tags"] == {"Name": "prod-use1-a"}
 
 
+def test_in_more_zones_it_sends_across_them(tmp_path: Path) -> None:
+    """All pods are in one zone, so the others' addresses have no target of their own; checkov is content."""
+    found = one(synthesized(subnet_ids=("subnet-1", "subnet-2")), "aws_lb")
+    assert found["subnets"] == ["subnet-1", "subnet-2"]
+    assert found["enable_cross_zone_load_balancing"] is True
+    assert skips(tmp_path / "d", subnet_ids=("subnet-1", "subnet-2")) == {"CKV_AWS_91"}
+
+
 def test_tls_passes_through_to_the_target_group() -> None:
     """A TCP listener has no certificate; the gateway has it."""
     document = synthesized()
@@ -146,7 +154,7 @@ def test_every_skipped_check_has_its_reason_beside_the_resource(tmp_path: Path) 
     [
         ({"name": "a" * 33}, "at most 32 characters"),
         ({"name": "-a"}, "should match pattern"),
-        ({"subnet_ids": ()}, "name the subnet of the cell's zone"),
+        ({"subnet_ids": ()}, "name at least the subnet of the cell's zone"),
         ({"target_port": 0}, "greater than or equal to 1"),
         ({"deregistration_delay_seconds": 3601}, "less than or equal to 3600"),
         ({"idle_timeout_seconds": 59}, "greater than or equal to 60"),

@@ -38,7 +38,7 @@ def rich() -> Env:
     env = env.set("cells.east-b.pools.chat", {
         "capacity": {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60001"}, "decode_replicas": {"desired": 4, "max": 6},
     })  # fmt: skip
-    env = env.set("routing", {"domain": "llm.example.com", "users_near": ["aws:us-west-2"], "ttl_seconds": 30})
+    env = env.set("routing", {"domain": "llm.example.com", "users_near": ["aws:us-west-2"]})
     env = env.set("access", {"kind": "public", "allowed_cidrs": ["198.51.100.0/24"]})
     env = env.set("kept_apart", {"storage": ["10.64.0.0/16"], "training": ["10.80.0.0/12"]})
     env = env.set("budget", {"usd_per_month": 900_000.0, "usd_per_month_at_max": 2_000_000.0})

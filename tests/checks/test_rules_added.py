@@ -14,6 +14,11 @@ from inferfab.environment.loading import load_text
 
 AGG, DIS, SMALL, GOOGLE = base(AGGREGATED), base(DISAGGREGATED), base(SHARED), base(GCP)
 WORKER = "pools.docs.worker"
+THERE = {
+    "kind": "existing", "vpc_id": "vpc-0a1b2c3d4e5f60718", "cidr": "10.16.0.0/16",
+    "node_subnet_ids": ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"],
+    "inference_subnet_id": "subnet-0a1b2c3d4e5f60703",
+}  # fmt: skip
 WIDE = AGG.set("pools.docs.instance", "p5en.48xlarge").set(f"{WORKER}.replicas.desired", 1)
 
 
@@ -307,3 +312,109 @@ def test_two_cells_of_public_names(share: float) -> None:
     west = west.set("cells.east-a.traffic_share", 1).set("cells.west.traffic_share", 0)
     [found] = [f for f in west.check().findings if f.rule == "IF-PLC-010"]
     assert found.severity == "warning", share
+
+
+@examples("IF-NET-008")
+def test_a_cluster_and_its_network() -> Iterator[Example]:
+    """A cluster that is there stands in a network that is there; a new cluster may stand in either."""
+    lodger = AGG.set("cells.east-a.cluster", {"existing": "shared"})
+    yield Fails(lodger, "cells.east-a.network.kind", ("`shared`",), fix_says=("`kind: existing`", "`cluster.existing`"))
+    yield Passes(lodger.set("cells.east-a.network", THERE))
+    yield Passes(AGG.set("cells.east-a.network", THERE))
+    yield Passes(AGG)
+
+
+@examples("IF-NET-009")
+def test_private_entrances_have_no_public_names() -> Iterator[Example]:
+    """An internal load balancer's addresses do not belong into a public zone."""
+    named = AGG.set("routing", {"domain": "llm.example.com"})
+    at = "cells.east-a.gateways"
+    yield Fails(
+        named.set(at, {"public": False}), f"{at}.public", ("internal",), fix_says=("`public: true`", "`routing`")
+    )  # fmt: skip
+    yield Passes(AGG.set(at, {"public": False}))
+    yield Passes(named)
+    there = named.set("cells.east-a.network", THERE)
+    yield Fails(there, "cells.east-a.network", ("`public_subnet_ids`",), fix_says=("`public_subnet_ids`",))
+    yield Passes(there.set("cells.east-a.network.public_subnet_ids", ["subnet-0a1b2c3d4e5f60704"]))
+
+
+@examples("IF-MEM-011")
+def test_nodes_are_cut_alike() -> Iterator[Example]:
+    """Two nodes of one H100: a model that takes a whole GPU and one that takes a slice cannot have one layout."""
+    long = SMALL.set("models.llama-8b.context_tokens", 131_072).set("pools.small.nodes", {"desired": 2})
+    long = long.set("pools.small.models[0].instances", 1)
+    yield Fails(long, "pools.small.models", ("7g.80gb", "one layout"), fix_says=("split the pool",))
+    yield Passes(SMALL)
+    yield Passes(SMALL.set("pools.small.nodes", {"desired": 2}))
+
+
+@examples("IF-CLD-004")
+def test_ids_of_aws() -> Iterator[Example]:
+    """8 or 17 hexadecimal digits after `vpc-` and `subnet-`; Google's networks have names."""
+    there = AGG.set("cells.east-a.network", THERE)
+    at = "cells.east-a.network"
+    yield Passes(there)
+    yield Passes(there.set(f"{at}.vpc_id", "vpc-0a1b2c3d"))
+    yield Fails(there.set(f"{at}.vpc_id", "main"), f"{at}.vpc_id", ("`main`", "VPC"), fix_says=("`vpc-`",))
+    yield Fails(there.set(f"{at}.node_subnet_ids[1]", "subnet-xyz"), f"{at}.node_subnet_ids[1]", ("`subnet-xyz`",))
+    yield Fails(there.set(f"{at}.inference_subnet_id", "subnet-0a1b2c3d4"), f"{at}.inference_subnet_id", ("subnet",))
+    yield Fails(there.set(f"{at}.public_subnet_ids", ["vpc-0a1b2c3d"]), f"{at}.public_subnet_ids[0]", ("subnet",))
+    google = {**THERE, "vpc_id": "main", "node_subnet_ids": ["nodes"], "inference_subnet_id": "gpus"}
+    yield Passes(GOOGLE.set("cells.central-c.network", {**google, "cidr": "10.48.0.0/16"}))
+
+
+@examples("IF-NAM-001")
+def test_beginnings_of_names() -> Iterator[Example]:
+    """`<environment>-<cell>` begins every name of a cell in AWS: 50 characters, of which `test-` is 5."""
+    fits = "c" * 40
+    yield Passes(AGG.rename("cells.east-a", fits))
+    long = AGG.set("name", "n" * 20).rename("cells.east-a", "c" * 30)
+    yield Fails(long, f"cells.{'c' * 30}", ("51 characters", "50 are"), fix_says=("by 1",))
+    yield Passes(AGG.set("name", "n" * 20).rename("cells.east-a", "c" * 29))
+
+
+@pytest.mark.parametrize("name", ["sg", "sg-prod", "internal", "internal-llm", "xn--a"])
+def test_names_that_aws_keeps(name: str) -> None:
+    """The names of groups, load balancers and buckets begin with the environment's."""
+    [found] = [f for f in AGG.set("name", name).check().findings if f.severity == "error"]
+    assert (found.rule, found.dotted_path) == ("IF-ENV-013", "name")
+    assert "refuses" in found.what
+
+
+@pytest.mark.parametrize("name", ["sgp", "international", "prod-sg"])
+def test_names_that_only_look_like_them(name: str) -> None:
+    """What AWS refuses is the beginning with its dash."""
+    assert AGG.set("name", name).check().ok
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("aws:owner", "x", "AWS's own"),
+        ("AWS:owner", "x", "AWS's own"),
+        ("inferfab-owner", "x", "written by inferfab"),
+        ("a" * 129, "x", "128"),
+        ("cost?", "x", "letters, digits, spaces"),
+        ("cost", "x" * 257, "256"),
+        ("cost", "a;b", "letters, digits, spaces"),
+    ],
+)
+def test_tags_that_aws_refuses(key: str, value: str, says: str) -> None:
+    """Tag keys have 1 to 128 characters, values up to 256, of a set; `aws:` is reserved, and ours are written."""
+    errors = [f for f in AGG.set("tags", {key: value}).check().findings if f.severity == "error"]
+    assert [f.rule for f in errors] == ["IF-ENV-013"], errors
+    assert says in f"{errors[0].what} {errors[0].fix}", errors
+
+
+def test_tags_that_aws_takes() -> None:
+    """Letters of any language, and an empty value."""
+    assert AGG.set("tags", {"a" * 128: "x" * 256, "Kostenstelle: München/1+2=3": "", "a.b_c@d": "e f"}).check().ok
+
+
+@examples("IF-CLD-005")
+def test_the_owner_is_a_tag() -> Iterator[Example]:
+    """Tag values are letters, digits, spaces and + - = . _ : / @."""
+    yield Fails(AGG.set("owner", "research & serving"), "owner", ("&",), fix_says=("letters, digits",))
+    yield Passes(AGG.set("owner", "Modèles: ml/serving+eval_1 @ team"))
+    yield Passes(GOOGLE.set("owner", "research & serving"))

@@ -284,8 +284,9 @@ def test_range_sizes() -> Iterator[Example]:
     yield Fails(roce, rdma, ("/27", "8 subnets"), fix_says=("/24",))
     yield Passes(roce.set(rdma, "10.48.128.0/26"))
     existing = {
-        "kind": "existing", "vpc_id": "vpc-1", "cidr": "10.16.0.0/22", "node_subnet_ids": ["a", "b"],
-        "inference_subnet_id": "c",
+        "kind": "existing", "vpc_id": "vpc-0a1b2c3d", "cidr": "10.16.0.0/22",
+        "node_subnet_ids": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"],
+        "inference_subnet_id": "subnet-0a1b2c3f",
     }  # fmt: skip
     yield Passes(AGG.set("cells.east-a.network", existing))
 

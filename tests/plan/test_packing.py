@@ -14,7 +14,10 @@ from inferfab.plan.packing import (
     Asked,
     PackingPlan,
     TooLarge,
+    node_cut,
+    on_nodes,
     pack_mig,
+    pack_mig_nodes,
     pack_sleep,
     placements,
     smallest_profile,
@@ -315,3 +318,32 @@ def test_sleep_asked_that_fits_two_nodes_stands() -> None:
     """2 x 50, 40 and 2 x 30 fill two nodes of 100 exactly (50 + 50, 40 + 30 + 30)."""
     got = sleep(asked(("a", 1, 2), ("b", 1, 1), ("c", 1, 2)), {"a": 50, "b": 40, "c": 30}, nodes=2)
     assert not got.unserved
+
+
+def test_nodes_are_cut_alike_where_that_serves_all_that_is_asked() -> None:
+    """One label names one layout: 4 instances of 30 GiB and 4 of 8 GiB on two nodes of two GPUs stand in one."""
+    wanted = asked(("large", 30, 4), ("small", 8, 4))
+    got = pack_mig_nodes(H100, 2, 2, wanted)
+    cut = node_cut(got, 2)
+    assert not got.unserved and cut is not None
+    assert sum(gpu.get("3g.40gb", 0) for gpu in cut) >= 2
+    assert node_cut(got, 2) == node_cut(on_nodes(got, H100, 2, 1, wanted), 2)
+
+
+def test_nodes_stay_unlike_where_only_that_serves_all_that_is_asked() -> None:
+    """A whole GPU for one model and slices for another: on one-GPU nodes there is no common cut."""
+    wanted = asked(("large", 70, 1), ("small", 8, 5))
+    got = pack_mig_nodes(H100, 2, 1, wanted)
+    assert not got.unserved
+    assert node_cut(got, 1) is None
+    # On one node with both GPUs it is a layout like any other.
+    assert node_cut(pack_mig_nodes(H100, 1, 2, wanted), 2) is not None
+
+
+def test_the_fewest_nodes_keep_their_cut() -> None:
+    """Scaling in takes nodes away and cuts none again."""
+    wanted = asked(("a", 8, 2), ("b", 8, 10))
+    two = pack_mig_nodes(H100, 2, 1, wanted)
+    one = on_nodes(two, H100, 1, 1, wanted)
+    assert [s.profile for s in one.gpus[0]] == [s.profile for s in two.gpus[0]]
+    assert one.total == two.total // 2

@@ -70,13 +70,13 @@ def test_hostnames_carry_the_tier() -> None:
         "standard": "standard.llm.example.com",
         "batch": "batch.llm.example.com",
     }
-    assert (routing.policy, routing.ttl_seconds) == ("latency", 30)
+    assert routing.policy == "latency"
 
 
 def test_no_routing() -> None:
     """Without a domain there are no names, and the plan says so."""
     routing = plan(environment_of(aggregated())).routing
-    assert (routing.domain, routing.policy, routing.ttl_seconds) == (None, "none", None)
+    assert (routing.domain, routing.policy) == (None, "none")
     assert routing.routes[0].hostname is None
 
 

@@ -56,6 +56,15 @@ def written(plan: FleetPlan) -> dict[str, Document]:
         return {stack.name: json.loads((out / stack.path).read_bytes()) for stack in synthesize(plan, out)}
 
 
+def charts_of(plan: FleetPlan) -> list[tuple[str, str]]:
+    """Path and text of every object of our own charts."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        synthesize(plan, out)
+        files = sorted((out / "stacks").glob("*/assets/*/*/templates/*.yaml"))
+        return [(file.relative_to(out).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
 @cache
 def stacks(name: str) -> Mapping[str, Document]:
     return written(fleet(name))

@@ -82,29 +82,22 @@ def test_a_cell_added_at_the_end_moves_nothing() -> None:
     assert all("usw2-a" in address for address in new)
 
 
-def test_the_order_of_the_file_means_nothing_within_a_region() -> None:
-    """Pools, models, tiers and keys may be sorted by whoever likes it; only a region's first cell has a meaning."""
+def test_the_order_of_the_file_means_nothing() -> None:
+    """Cells, pools, models, tiers and keys may be sorted by whoever likes it: what a region's cells share is no cell's,
+    and the global stack stands in the first region by name.
+    """
     before, after = body_of("prod"), body_of("prod")
-    for key in ("pools", "models"):
+    for key in ("pools", "models", "cells"):
         after[key] = dict(reversed(after[key].items()))
     for cell in after["cells"].values():
         cell["pools"] = dict(reversed(cell["pools"].items()))
     after["kept_apart"]["training"] = list(reversed(after["kept_apart"]["training"]))
     after = dict(reversed(after.items()))
     assert lost(before, after) == (set(), set())
-
-
-def test_the_first_cell_of_a_region_owns_its_model_store() -> None:
-    """The one meaning of order: whoever puts a cell before it moves bucket and key. In prod ``prevent_destroy`` stops
-    the plan; the way is `terraform state rm` and `import`, or to put new cells behind.
-    """
-    before, after = body_of("prod"), body_of("prod")
-    cells = dict(after["cells"])
-    after["cells"] = {name: cells[name] for name in ("use1-b", "use1-a", "usw2-c")}
-    gone, new = lost(before, after)
-    assert {address.split(" ")[0] for address in gone} == {"prod-use1-a-foundation"}
-    assert {address.split(" ")[0] for address in new} == {"prod-use1-b-foundation"}
-    assert all(address.split(".", 1)[1].startswith("models_") for address in gone | new)
+    documents = changed(after)
+    assert documents["prod-global"]["provider"]["aws"][0]["region"] == "us-east-1"
+    for stack in ("prod-us-east-1-region", "prod-us-west-2-region"):
+        assert documents[stack] == stacks("prod")[stack]
 
 
 def test_what_is_only_shown_moves_nothing() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from synthesized import ALL, Document, at, every, fleet, reference, stacks
 
 from inferfab.plan.fleet import CellPlan
@@ -52,7 +53,8 @@ def test_terraform_has_the_groups_of_the_plan_and_the_system_nodes(name: str) ->
     for cell in fleet(name).cells:
         document = stacks(name)[f"{fleet(name).ownership.name}-{cell.name}-foundation"]
         names = sorted(body["node_group_name"] for _, body in every({"": document}, "aws_eks_node_group"))
-        assert names == sorted(["system", *(group.name for group in cell.node_groups)])
+        system = f"{fleet(name).ownership.name}-system" if cell.cluster_exists else "system"
+        assert names == sorted([system, *(group.name for group in cell.node_groups)])
 
 
 @each
@@ -226,3 +228,28 @@ def test_what_nodes_launch_carries_the_owners_tags(name: str) -> None:
         for tags in specifications.values():
             assert own.tags.items() <= tags.items()
             assert tags["inferfab-environment"] == own.name and tags["inferfab-owner"] == own.owner
+
+
+def test_a_shared_pool_is_cut_by_the_layout_that_its_label_names() -> None:
+    """The operator has one layout for each cut node group; its nodes name it, and no other node does."""
+    (cell,) = fleet("staging").cells
+    operator = at(
+        stacks("staging")["staging-use2-b-platform"],
+        "helm_release",
+        "staging-use2-b-platform/platform/gpu-operator/release",
+    )
+    (text,) = operator["values"]
+    values = yaml.safe_load(text)
+    assert values["mig"] == {"strategy": "mixed"} and values["migManager"]["enabled"] is True
+    layouts = yaml.safe_load(values["migManager"]["config"]["data"]["config.yaml"])["mig-configs"]
+    assert layouts["small-models"] == [{"devices": [0], "mig-enabled": True, "mig-devices": {"1g.20gb": 4}}]
+    assert set(layouts) == {"all-disabled", "small-models"}
+    named = {
+        body["node_group_name"]: body["labels"].get("nvidia.com/mig.config")
+        for _, body in every(stacks("staging"), "aws_eks_node_group")
+    }
+    assert named.pop("small-models") == "small-models"
+    assert set(named.values()) == {None}
+    # What pods ask for is what the layout makes.
+    (shared,) = (pool.shared for pool in cell.pools if pool.shared)
+    assert {one.resource for one in shared.instances} == {"nvidia.com/mig-1g.20gb"}

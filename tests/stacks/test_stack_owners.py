@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from synthesized import ALL, Document, at, body_of, changed, every, fleet, stacks
+from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
 
@@ -26,7 +26,7 @@ def test_state_is_kept_in_the_environments_bucket_under_a_key_of_its_own(name: s
         assert kept["kms_key_id"] == f"alias/{own.name}-state"
         assert kept["key"] == f"inferfab/{own.name}/{stack}.tfstate"
         keys.append(kept["key"])
-    assert len(set(keys)) == len(keys) == 2 * len(fleet(name).cells) + 1
+    assert len(set(keys)) == len(keys) == 2 * len(fleet(name).cells) + len({c.region for c in fleet(name).cells}) + 1
 
 
 def test_no_two_environments_share_a_state() -> None:
@@ -45,10 +45,12 @@ def test_the_provider_is_pinned_and_bound_to_account_region_and_tags(name: str) 
     own, account = fleet(name).ownership, fleet(name).ownership.accounts.aws
     assert account is not None
     regions = {f"{own.name}-{cell.name}": cell.region for cell in fleet(name).cells}
+    regions |= {f"{own.name}-{cell.region}": cell.region for cell in fleet(name).cells}
+    first = min(cell.region for cell in fleet(name).cells)
     for stack, document in stacks(name).items():
         (provider,) = document["provider"]["aws"]
         assert provider["allowed_account_ids"] == [account.account_id]
-        assert provider["region"] == regions.get(stack.rsplit("-", 1)[0], fleet(name).cells[0].region)
+        assert provider["region"] == regions.get(stack.rsplit("-", 1)[0], first)
         assert set(provider) == {"region", "allowed_account_ids", "default_tags"}, "no profile, no key"
         assert provider["default_tags"] == [
             {
@@ -110,13 +112,8 @@ def test_one_model_store_a_region_with_exactly_its_pinned_models(name: str) -> N
     buckets = dict(every(stacks(name), "aws_s3_bucket"))
     assert len(buckets) == len(by_region)
     for region, cells in by_region.items():
-        owners = [
-            cell
-            for cell in cells
-            if f"{fleet(name).ownership.name}-{cell.name}-foundation/models/bucket/bucket" in buckets
-        ]
-        assert len(owners) == 1, region
-        stack = f"{fleet(name).ownership.name}-{owners[0].name}-foundation"
+        stack = f"{fleet(name).ownership.name}-{region}-region"
+        assert f"{stack}/models/bucket/bucket" in buckets
         content = json.loads(at(stacks(name)[stack], "aws_s3_object", f"{stack}/models/registry")["content"])
         served = sorted({model for cell in cells for pool in cell.pools for model in pool.models})
         assert [(row["name"], row["revision"]) for row in content["models"]] == [
@@ -134,9 +131,42 @@ def test_a_region_registers_only_what_it_serves() -> None:
         for path, body in every(stacks("prod"), "aws_s3_object")
     }
     assert rows == {
-        "prod-use1-a-foundation": ["llama-70b", "llama-8b", "qwen-32b"],
-        "prod-usw2-c-foundation": ["llama-70b", "qwen-32b"],
+        "prod-us-east-1-region": ["llama-70b", "llama-8b", "qwen-32b"],
+        "prod-us-west-2-region": ["llama-70b", "qwen-32b"],
     }
+
+
+def test_each_cells_alarm_notifies_the_topic_of_its_own_region() -> None:
+    """CloudWatch publishes to no other region's topic; the budget's is that of the global stack's region."""
+    documents = stacks("prod")
+    topics = {path.split("/")[0]: body["name"] for path, body in every(documents, "aws_sns_topic")}
+    assert topics == {"prod-us-east-1-region": "prod-alerts", "prod-us-west-2-region": "prod-alerts"}
+    arns = {r: f"arn:aws:sns:{r}:111122223333:prod-alerts" for r in ("us-east-1", "us-west-2")}
+    of = {cell.name: arns[cell.region] for cell in fleet("prod").cells}
+    heard_of = set()
+    for path, alarm in every(documents, "aws_cloudwatch_metric_alarm"):
+        (cell,) = [name for name in of if name in path]
+        heard_of.add(cell)
+        assert alarm["alarm_actions"] == alarm["insufficient_data_actions"] == [of[cell]]
+    assert heard_of == set(of)
+    ((_, budget),) = every(documents, "aws_budgets_budget")
+    heard = {arn for each in budget["notification"] for arn in each["subscriber_sns_topic_arns"]}
+    assert heard == {arns["us-east-1"]}
+
+
+def test_who_hears_of_alarms_is_asked_once_in_each_region() -> None:
+    """`alerts.emails` subscribes to each topic; without it nobody does."""
+    asked = [(path.split("/")[0], body["protocol"], body["endpoint"]) for path, body in
+             every(stacks("prod"), "aws_sns_topic_subscription")]  # fmt: skip
+    assert sorted(asked) == [
+        ("prod-us-east-1-region", "email", "ml-platform@example.com"),
+        ("prod-us-west-2-region", "email", "ml-platform@example.com"),
+    ]
+    body = body_of("prod")
+    del body["alerts"]
+    assert not list(every(changed(body), "aws_sns_topic_subscription"))
+    twice = changed({**body, "alerts": {"emails": ["a@example.com", "b@example.com", "a@example.com"]}})
+    assert len(list(every(twice, "aws_sns_topic_subscription"))) == 4
 
 
 FIRST_TO_LAST = [
@@ -185,6 +215,21 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
         assert all(before(release) or release == "cell-objects" for release in releases)
 
 
+def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
+    """Without a token its role may read nothing, and a store that can read nothing is never ready."""
+
+    def stores(body: dict[str, Any]) -> int:
+        planned = plan_of(yaml.safe_dump(body))
+        return len([path for path, _ in charts_of(planned) if path.endswith("secret_store.yaml")])
+
+    body = body_of("dev")
+    for model in body["models"].values():
+        model.pop("token_secret", None)
+    assert stores(body) == 0
+    next(iter(body["models"].values()))["token_secret"] = "hub-token"
+    assert stores(body) == 1
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_the_cluster_that_a_platform_speaks_to_is_looked_up(name: str) -> None:
     """By the plan's name, with a token of the moment: no credential lies in file or state."""
@@ -208,7 +253,10 @@ def test_in_an_existing_network_nothing_of_it_is_made() -> None:
     ((_, cluster),) = every({"": document}, "aws_eks_cluster")
     assert cluster["vpc_config"]["subnet_ids"] == ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"]
     ((_, balancer),) = every({"": document}, "aws_lb")
-    assert balancer["internal"] is True and balancer["subnets"] == ["subnet-0a1b2c3d4e5f60701"]
+    assert balancer["internal"] is True
+    assert balancer["subnets"] == ["subnet-0a1b2c3d4e5f60701", "subnet-0a1b2c3d4e5f60702"]
+    # Which of them is in the cell's zone is not in the file.
+    assert balancer["enable_cross_zone_load_balancing"] is True
     for _, group in every({"": document}, "aws_security_group"):
         assert group["vpc_id"] == "vpc-0a1b2c3d4e5f60718"
 
@@ -220,6 +268,11 @@ def test_in_an_existing_cluster_only_nodes_and_what_they_need_are_made() -> None
     assert not {"aws_eks_cluster", "aws_eks_addon", "aws_eks_access_entry", "aws_eks_access_policy_association"} & made
     groups = [body for _, body in every({"": document}, "aws_eks_node_group")]
     assert {body["cluster_name"] for body in groups} == {"shared"}
+    # Others may have a `system` and a `chat` there; and how many pods a node takes is for their CNI to say.
+    assert sorted(body["node_group_name"] for body in groups) == ["lodger-chat", "lodger-system"]
+    assert "max-pods" not in json.dumps(document)
+    (storage,) = (text for path, text in charts_of(fleet("existing-cluster")) if path.endswith("storage_class.yaml"))
+    assert "kmsKeyId" not in storage, "the owner's EBS driver may not use our key"
     ((_, found),) = every({"": document}, "aws_eks_cluster", "data")
     assert found["name"] == "shared"
     ((_, balancer),) = every({"": document}, "aws_lb")

@@ -17,6 +17,10 @@ class AlertsTopicSpec(AccountSpec):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,256}$")]
     key_alias: KmsAlias
     """Alias of the key that it makes."""
+    emails: tuple[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")], ...] = ()
+    """Addresses that are asked to subscribe; each must follow the link in the mail that AWS sends it, and gets nothing
+    before. Default: nobody.
+    """
     prevent_destroy: bool = False
     """Default: it may be destroyed; a topic holds nothing."""
 
@@ -24,8 +28,8 @@ class AlertsTopicSpec(AccountSpec):
 class AlertsTopic(Construct):
     """An encrypted SNS topic that CloudWatch alarms and AWS Budgets of this account publish to.
 
-    An alarm reaches only a topic in its own region, so each region with alarms needs one. Who subscribes is
-    decided outside: subscriptions by email wait for a click that Terraform cannot make.
+    An alarm reaches only a topic in its own region, so each region with alarms needs one. A subscription by email
+    waits for a click that Terraform cannot make.
 
     Example::
 
@@ -35,7 +39,8 @@ class AlertsTopic(Construct):
             stack,
             "alerts",
             AlertsTopicSpec(
-                account_id="111122223333", region="us-east-1", name="prod-alerts", key_alias="alias/prod-alerts"
+                account_id="111122223333", region="us-east-1", name="prod-alerts", key_alias="alias/prod-alerts",
+                emails=("ml-platform@example.com",),
             ),
         )
     """
@@ -73,6 +78,8 @@ class AlertsTopic(Construct):
                 ]
             ),
         )
+        for address in dict.fromkeys(spec.emails):
+            sns.SnsTopicSubscription(self, address, topic_arn=topic.arn, protocol="email", endpoint=address)
         self.arn = policy.arn
         """ARN of the topic; whoever uses it waits for the policy, for Budgets tries the topic when it is named."""
 

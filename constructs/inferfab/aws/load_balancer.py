@@ -29,7 +29,7 @@ class CellLoadBalancerSpec(Record):
     """Name by which a TargetGroupBinding finds the group."""
     vpc_id: str
     subnet_ids: tuple[str, ...]
-    """One, in the cell's zone."""
+    """One a zone. The cell's own is enough, for all pods stand there; with more of them each sends across zones."""
     security_group_id: str
     """Group of the load balancer; what may reach it is said there."""
     target_port: Port
@@ -52,7 +52,7 @@ class CellLoadBalancerSpec(Record):
     @model_validator(mode="after")
     def _has_a_subnet(self) -> "CellLoadBalancerSpec":
         if not self.subnet_ids:
-            raise ValueError("subnet_ids: name the subnet of the cell's zone")
+            raise ValueError("subnet_ids: name at least the subnet of the cell's zone")
         return self
 
 
@@ -125,7 +125,8 @@ class CellLoadBalancer(Construct):
             default_action=[{"type": "forward", "target_group_arn": target_group.arn}],
             tags={"Name": spec.name},
         )
-        skip_check(balancer, "CKV_AWS_152", "one zone: a cell's pods all stand in it, so no other has targets")
+        if len(spec.subnet_ids) == 1:
+            skip_check(balancer, "CKV_AWS_152", "one zone: a cell's pods all stand in it, so no other has targets")
         if spec.access_logs is None:
             skip_check(
                 balancer, "CKV_AWS_91",
@@ -150,7 +151,8 @@ def _balancer(spec: CellLoadBalancerSpec) -> LbArguments:
         "internal": spec.internal,
         "subnets": list(spec.subnet_ids),
         "security_groups": [spec.security_group_id],
-        "enable_cross_zone_load_balancing": False,
+        # All pods are in one zone: without it the other zones' addresses would answer nobody.
+        "enable_cross_zone_load_balancing": len(spec.subnet_ids) > 1,
         "enable_deletion_protection": spec.deletion_protection,
         "tags": {"Name": spec.name},
     }

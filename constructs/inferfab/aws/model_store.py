@@ -40,8 +40,8 @@ class ModelStoreSpec(AccountSpec):
     models: tuple[PinnedModel, ...] = ()
     """Models of all cells that share the bucket. Default: none yet."""
     create: bool = True
-    """Default: this stack owns bucket, key and registry. Cells of a region share them, so exactly one cell's stack
-    creates; the others say False and get names only, which needs no lookup.
+    """Default: this stack owns bucket, key and registry. Cells of a region share them, so exactly one stack creates;
+    others say False and get names only, which needs no lookup.
     """
     keep_noncurrent_days: PositiveInt = 30
     """How long overwritten and deleted weights can be brought back, and are paid for. Default: 30 days."""

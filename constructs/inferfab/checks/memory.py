@@ -345,6 +345,33 @@ def shared_models_placed(facts: Facts) -> Iterator[Problem]:
             )
 
 
+@rule(
+    "IF-MEM-011",
+    "nodes of one pool that MIG would cut differently",
+    joins=("cloud", "pod", "engine"),
+    why="a node says by one label how its GPUs are cut, and all nodes of a group have the same labels; nodes that join "
+    "or are replaced could not be told apart.",
+    do="split the pool, so that models of one size stand together, or change the number of nodes.",
+    source="NVIDIA GPU operator: MIG manager, nvidia.com/mig.config",
+)
+def nodes_cut_alike(facts: Facts) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for pool in facts.fleet.pools:
+        shared = pool.shared
+        if shared is None or shared.mode != "mig" or shared.mig_layout or pool.name in seen:
+            continue
+        if shared.unplanned or shared.packing.unserved or not shared.packing.total:
+            continue  # IF-MEM-008
+        seen.add(pool.name)
+        sizes = sorted({one.profile for gpu in shared.packing.gpus for one in gpu})
+        yield Problem(
+            ("pools", pool.name, "models"),
+            f"what is asked fits only where the nodes are cut differently ({', '.join(sizes)}), and a node group has "
+            "one layout",
+            "split the pool, so that models of one size stand together",
+        )
+
+
 def _make_room(facts: Facts, pool: PoolPlan, asked: SharedPool, group: NodeGroupPlan) -> str:
     """What would give every asked instance a place; tried out."""
     node = instances(group.cloud)[group.instance]

@@ -42,6 +42,10 @@ def _all_over(facts: Facts) -> Iterator[tuple[int, Problem]]:
             ("cells", cell.name, "cluster", "existing") if cell.cluster_exists else ("cells", cell.name),
             of_key=not cell.cluster_exists,
         )
+        if cell.aws is not None:
+            prefix = cell.aws.prefix
+            what = "beginning of AWS names"
+            yield from _over(prefix, len(prefix), "aws_name_prefix_length", what, ("cells", cell.name))
         for pool in cell.pools:
             path: YamlPath = ("pools", pool.name)
             group = max((g.name for g in cell.node_groups if g.pool == pool.name), key=len)

@@ -319,3 +319,52 @@ def endpoint_not_open(facts: Facts) -> Iterator[Problem]:
                 f"{cidr} is (nearly) the whole internet",
                 "name the ranges of your runners",
             )
+
+
+@rule(
+    "IF-NET-008",
+    "a cluster that is there in a network that is not",
+    joins=("environment", "cloud", "cluster"),
+    why="nodes join a cluster only from a network that reaches its endpoint and its pods; a new network is joined to "
+    "nothing, and on AWS a node group takes subnets of the cluster's own VPC only.",
+    do="name the cluster's network with `kind: existing`, or let a new cluster be made.",
+    source="EKS API reference: CreateNodegroup, subnets; GKE: node pools use their cluster's network",
+)
+def clusters_in_their_network(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if cell.cluster.existing is not None and cell.network.kind == "new":
+            yield Problem(
+                ("cells", name, "network", "kind"),
+                f"cluster `{cell.cluster.existing}` is there already, and its network is not this new one",
+                "name the cluster's network and subnets under `kind: existing`, or remove `cluster.existing`",
+            )
+
+
+@rule(
+    "IF-NET-009",
+    "a private entrance under public names",
+    joins=("environment", "cloud"),
+    why="the zone is public, so its records would tell everybody addresses inside the network, and nobody outside "
+    "could use them; a private hosted zone is not supported yet.",
+    do="make the gateways public, or leave `routing` out and use the load balancers' own names.",
+    source="Route 53 developer guide: alias records to internal load balancers; working with private hosted zones",
+)
+def names_are_reachable(facts: Facts) -> Iterator[Problem]:
+    if facts.environment.routing is None:
+        return
+    for name, cell in facts.environment.cells.items():
+        if cell.cloud == "aws" and not cell.gateways.public:
+            yield Problem(
+                ("cells", name, "gateways", "public"),
+                "the load balancer would be internal, and `routing` puts its addresses into a public zone",
+                "write `public: true`, or leave `routing` out: a private hosted zone is not supported yet",
+                value="false",
+            )
+        elif cell.cloud == "aws" and cell.network.kind == "existing" and not cell.network.public_subnet_ids:
+            yield Problem(
+                ("cells", name, "network"),
+                "without `public_subnet_ids` the load balancer is internal, and `routing` puts its addresses into a "
+                "public zone",
+                "name `public_subnet_ids`, or leave `routing` out: a private hosted zone is not supported yet",
+                of_key=True,
+            )

@@ -1,5 +1,6 @@
 """What a cloud offers: machines, fabrics, ways to buy capacity."""
 
+import re
 from collections.abc import Iterator
 
 from inferfab.catalog.gpus import gpus
@@ -204,3 +205,54 @@ def reservations_not_shared(facts: Facts) -> Iterator[Problem]:
                 of_key=True,
             )
         first.setdefault(capacity.id, f"{cell_name}/{name}")
+
+
+_VPC, _SUBNET = re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
+
+
+@rule(
+    "IF-CLD-004",
+    "not an id that AWS gives",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="AWS finds networks and subnets by id only; Terraform would fail halfway.",
+    do="copy the id from the AWS console or from `aws ec2 describe-subnets`.",
+    source="EC2 user guide: resource IDs",
+)
+def aws_network_ids(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        network = cell.network
+        if cell.cloud != "aws" or network.kind != "existing":
+            continue
+        at: YamlPath = ("cells", name, "network")
+        subnets: list[tuple[YamlPath, str]] = [((*at, "inference_subnet_id"), network.inference_subnet_id)]
+        for field in ("node_subnet_ids", "public_subnet_ids"):
+            subnets += [((*at, field, position), each) for position, each in enumerate(getattr(network, field))]
+        if not _VPC.fullmatch(network.vpc_id):
+            fix = "write `vpc-` and 8 or 17 hexadecimal digits"
+            yield Problem((*at, "vpc_id"), f"`{network.vpc_id}` is not the id of a VPC", fix)
+        for path, each in subnets:
+            if not _SUBNET.fullmatch(each):
+                fix = "write `subnet-` and 8 or 17 hexadecimal digits"
+                yield Problem(path, f"`{each}` is not the id of a subnet", fix)
+
+
+@rule(
+    "IF-CLD-005",
+    "an owner that AWS takes as no tag",
+    stage="reference",
+    joins=("environment", "cloud"),
+    why="every resource has the owner as a tag, and AWS refuses a resource whose tag has other characters.",
+    do="write letters, digits, spaces and + - = . _ : / @.",
+    source="AWS: tag naming limits and requirements",
+)
+def owner_is_a_tag(facts: Facts) -> Iterator[Problem]:
+    environment = facts.environment
+    if any(cell.cloud == "aws" for cell in environment.cells.values()):
+        refused = "".join(dict.fromkeys(re.findall(r"[^\w .:/=+@-]", environment.owner)))
+        if refused:
+            yield Problem(
+                ("owner",),
+                f"`{environment.owner}` has {refused!r}, which AWS takes in no tag",
+                "use letters, digits, spaces and + - = . _ : / @",
+            )

@@ -39,7 +39,9 @@ class ExistingNetwork(Input):
     inference_subnet_id: str
     """Subnet of the GPU nodes, in the cell's zone."""
     public_subnet_ids: Items[str] = ()
-    """Subnets of the load balancer. Default: an internal load balancer in the node subnets."""
+    """Subnets of the load balancer, one a zone. Default: an internal load balancer in the node subnets, which then are
+    one a zone, too.
+    """
 
 
 Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
@@ -52,7 +54,16 @@ class Cluster(Input):
         str, matching(r"^1\.[0-9]{2}$", 'write a Kubernetes minor version in quotes, like "1.36"')
     ] = "1.36"
     """Minor version, quoted. Default: 1.36."""
-    existing: str | None = None
+    existing: (
+        Annotated[
+            str,
+            matching(
+                r"^[0-9A-Za-z][A-Za-z0-9_-]*$",
+                "write the cluster's name: letters, digits, dashes and underscores, starting with a letter or digit",
+            ),
+        ]
+        | None
+    ) = None
     """Name of a cluster that is already there. Default: we make one."""
     ami_release: (
         Annotated[

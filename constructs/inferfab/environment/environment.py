@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from inferfab.environment.base import Cidr, Input, Items, Name
+from inferfab.environment.base import Cidr, Input, Items, Name, impossible, matching
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
 from inferfab.environment.money import Budget, Prices
@@ -13,6 +13,49 @@ from inferfab.environment.pools import Pool
 from inferfab.environment.routing import Routing
 from inferfab.environment.served_models import ServedModel
 from inferfab.environment.tiers import Tier
+
+_TAKEN = {
+    "sg": "EC2 refuses security groups whose name begins with",
+    "internal": "Elastic Load Balancing refuses names that begin with",
+    "sthree": "S3 refuses buckets whose name begins with",
+    "amzn-s3-demo": "S3 refuses buckets whose name begins with",
+    "xn-": "S3 refuses buckets whose name begins with",
+}
+"""Beginnings that AWS keeps for itself. Source: EC2, ELB and S3 API references, naming rules."""
+
+
+def _not_taken(name: str) -> str:
+    """Names of what is made begin with the environment's."""
+    for first, why in _TAKEN.items():
+        if f"{name}-".startswith(f"{first}-"):
+            raise impossible(f"{why} `{first}-`", "choose another beginning")
+    return name
+
+
+TagValue = Annotated[
+    str,
+    matching(
+        r"^[\w .:/=+@-]*$", "write letters, digits, spaces and + - = . _ : / @, which is what AWS takes", max_length=256
+    ),
+]
+
+
+def _not_reserved(key: str) -> str:
+    for first, whose in (("aws:", "AWS's own"), ("inferfab-", "written by inferfab")):
+        if key.lower().startswith(first):
+            raise impossible(f"tags `{first}…` are {whose}", "choose another key")
+    return key
+
+
+TagKey = Annotated[
+    str,
+    matching(
+        r"^[\w .:/=+@-]+$",
+        "write one or more letters, digits, spaces and + - = . _ : / @, which is what AWS takes",
+        max_length=128,
+    ),
+    AfterValidator(_not_reserved),
+]
 
 
 class KeptApart(Input):
@@ -26,17 +69,35 @@ class KeptApart(Input):
     """Ranges of training clusters."""
 
 
+class Alerts(Input):
+    """Who hears of alarms and of the budget."""
+
+    emails: Items[
+        Annotated[
+            str,
+            matching(
+                r"^[A-Za-z0-9._%+-]+@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$",
+                "write an email address, like ml-platform@example.com",
+                max_length=254,
+            ),
+        ]
+    ] = ()
+    """Addresses that alarms and the budget write to, in each region with a cell. AWS asks each once a region, and sends
+    nothing more until the link in that mail was followed. Default: nobody.
+    """
+
+
 class Environment(Input):
     """One deployable whole: dev, staging, prod."""
 
     version: Annotated[int, Field(ge=1, le=1)] = 1
     """Version of this format."""
-    name: Annotated[Name, Field(max_length=20)]
+    name: Annotated[Name, Field(max_length=20), AfterValidator(_not_taken)]
     """Short name; it begins the name of everything that is made."""
     owner: Annotated[str, Field(min_length=1, max_length=100)]
-    """Team that answers for it."""
-    tags: dict[str, str] = {}
-    """Tags on every cloud resource."""
+    """Team that answers for it; on AWS it becomes a tag."""
+    tags: Annotated[dict[TagKey, TagValue], Field(max_length=40)] = {}
+    """Tags on every cloud resource, at most 40: AWS takes 50, and ours are among them."""
     protected: bool = True
     """Refuse to destroy clusters, state and the model store. Default: yes; an environment to be thrown away says no."""
     accounts: Accounts
@@ -56,6 +117,8 @@ class Environment(Input):
     """Default: no names in DNS; each cell answers under its load balancer's own."""
     kept_apart: KeptApart = KeptApart()
     """Default: no other ranges are known."""
+    alerts: Alerts = Alerts()
+    """Default: alarms and budget reach a topic that nobody listens to."""
     budget: Budget | None = None
     """Default: no ceiling."""
     prices: Prices = Prices()

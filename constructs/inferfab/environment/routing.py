@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from inferfab.environment.base import Input, Items, matching
 
 
@@ -23,8 +21,8 @@ class Routing(Input):
     zone: str | None = None
     """Hosted zone in Route 53 that exists already and holds the names. Default: the domain itself."""
     policy: Literal["latency", "geoproximity", "weighted"] = "latency"
-    """How a client is matched to a cell. Default: lowest latency."""
-    ttl_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """How long a client may keep an answer. Default: 30 s."""
+    """How a client is matched to a cell. Default: lowest latency. Names are alias records of load balancers:
+    clients keep an answer for 60 s, which AWS sets.
+    """
     users_near: Items[str] = ()
     """Regions (`aws:eu-west-1`) near which users sit; the plan shows each one's round trip. Default: the cells' own."""

@@ -36,15 +36,19 @@ class AwsCellNames(Record):
     model_reader_role: str
     model_bucket: str
     """One a region and environment; cells of a region share it."""
+    alerts_topic_arn: str
+    """SNS topic of the cell's region: an alarm reaches no other."""
 
 
 class AwsGlobalNames(Record):
     """Names of what an environment has once."""
 
     alerts_topic: str
+    """SNS topic, one in each region that has a cell."""
     alerts_key: str
+    """KMS alias of the topic's key, in each of these regions."""
     state_key: str
-    """KMS aliases."""
+    """KMS alias of the key of the state bucket."""
     budget: str
     capacity_namespace: str
     """CloudWatch namespace of the capacity number that routing looks at."""
@@ -59,7 +63,9 @@ def fit(name: str, most: int) -> str:
     return f"{name[: most - len(mark) - 1].rstrip('-')}-{mark}"
 
 
-def aws_cell_names(environment: str, cell: str, region: str, account_id: str) -> AwsCellNames:
+def aws_cell_names(
+    environment: str, cell: str, region: str, account_id: str, *, cluster_exists: bool = False
+) -> AwsCellNames:
     prefix = f"{environment}-{cell}"
 
     def role(purpose: str) -> str:
@@ -69,7 +75,8 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
         prefix=prefix,
         cluster_role=role("cluster"),
         node_role=role("node"),
-        system_node_group="system",
+        # In somebody else's cluster there may be a `system` already.
+        system_node_group=f"{environment}-system" if cluster_exists else "system",
         cni_role=role("cni"),
         cluster_key=f"alias/{prefix}-cluster",
         models_key=f"alias/{environment}-models",
@@ -85,12 +92,17 @@ def aws_cell_names(environment: str, cell: str, region: str, account_id: str) ->
         capacity_publisher_role=role("capacity"),
         model_reader_role=role("models"),
         model_bucket=fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
+        alerts_topic_arn=f"arn:aws:sns:{region}:{account_id}:{_alerts_topic(environment)}",
     )
+
+
+def _alerts_topic(environment: str) -> str:
+    return f"{environment}-alerts"
 
 
 def aws_global_names(environment: str) -> AwsGlobalNames:
     return AwsGlobalNames(
-        alerts_topic=f"{environment}-alerts",
+        alerts_topic=_alerts_topic(environment),
         alerts_key=f"alias/{environment}-alerts",
         state_key=f"alias/{environment}-state",
         budget=f"{environment}-gpu-fleet",

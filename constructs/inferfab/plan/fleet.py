@@ -45,6 +45,8 @@ class Ownership(Record):
     access: Access
     protected: bool
     aws: AwsGlobalNames
+    alert_emails: tuple[str, ...]
+    """Who is asked to subscribe to alarms and budget."""
     kept_apart: KeptApart
     """Ranges of storage and training, which GPU nodes do not reach but for the storage ports."""
 
@@ -88,6 +90,17 @@ class CellPlan(Record):
 
     def node_group(self, name: str) -> NodeGroupPlan:
         return next(g for g in self.node_groups if g.name == name)
+
+
+class RegionPlan(Record):
+    """What the AWS cells of one region share: model store and alerts."""
+
+    region: str
+    models: tuple[str, ...]
+    """Models that a pool of the region serves, in the order of the file."""
+    model_bucket: str
+    models_key: str
+    alerts_topic_arn: str
 
 
 class FleetCost(Record):
@@ -135,6 +148,24 @@ class FleetPlan(Record):
     @property
     def node_groups(self) -> tuple[NodeGroupPlan, ...]:
         return tuple(g for c in self.cells for g in c.node_groups)
+
+    @property
+    def aws_regions(self) -> tuple[RegionPlan, ...]:
+        """Regions with a cell on AWS, sorted, so that the order of cells decides nothing."""
+        cells = [(cell, cell.aws) for cell in self.cells if cell.aws is not None]
+        # Names are the same for each cell of a region.
+        names = {cell.region: aws for cell, aws in cells}
+        served = {r: {m for c, _ in cells if c.region == r for p in c.pools for m in p.models} for r in names}
+        return tuple(
+            RegionPlan(
+                region=region,
+                models=tuple(model.name for model in self.models if model.name in served[region]),
+                model_bucket=names[region].model_bucket,
+                models_key=names[region].models_key,
+                alerts_topic_arn=names[region].alerts_topic_arn,
+            )
+            for region in sorted(names)
+        )
 
     @property
     def gpus(self) -> Bounds:
@@ -238,6 +269,7 @@ def _plan(environment: Environment) -> FleetPlan:
             access=environment.access,
             protected=environment.protected,
             aws=aws_global_names(environment.name),
+            alert_emails=tuple(dict.fromkeys(environment.alerts.emails)),
             kept_apart=environment.kept_apart,
         ),
         engine=pair,
@@ -284,7 +316,15 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
         region=cell.region,
         zone=cell.zone,
         traffic_share=share,
-        aws=aws_cell_names(environment.name, name, cell.region, account.account_id) if account else None,
+        aws=aws_cell_names(
+            environment.name,
+            name,
+            cell.region,
+            account.account_id,
+            cluster_exists=cell.cluster.existing is not None,
+        )
+        if account
+        else None,
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,

@@ -11,6 +11,9 @@ from inferfab.plan.transport import EFA_HUGEPAGES_MIB
 MOST_PODS = 110
 """Kubernetes itself is tested to so many pods a node; a GPU node needs a few dozen."""
 
+MIG_LAYOUT = "nvidia.com/mig.config"
+"""Label by which the GPU operator's MIG manager learns a node's layout."""
+
 
 def group_of_role(pool: str, role: RolePlan, place: Place) -> NodeGroupPlan:
     """The node group of one role: prefill and decode never share a host."""
@@ -29,12 +32,28 @@ def group_of_role(pool: str, role: RolePlan, place: Place) -> NodeGroupPlan:
 
 
 def node_group(
-    pool: str, role: Role, place: Place, nodes: Bounds, *, workers_per_node: int, nodes_per_worker: int, idle: int
+    pool: str,
+    role: Role,
+    place: Place,
+    nodes: Bounds,
+    *,
+    workers_per_node: int,
+    nodes_per_worker: int,
+    idle: int,
+    cut: bool = False,
 ) -> NodeGroupPlan:
+    """:param cut: its GPUs are cut by MIG, in the layout that has the group's name."""
     machine, where = place.machine, place.context
     max_pods = machine.max_pods_with_rdma if place.fabric == "efa" else machine.max_pods
+    if where.lodger:
+        # How many addresses a node has is decided by the VPC CNI's settings, which are the cluster owner's.
+        max_pods = None
+    name = node_group_name(pool, role, lodger=where.lodger)
+    labels = {"inferfab/cell": where.cell_name, "inferfab/pool": pool, "inferfab/role": role}
+    if cut:
+        labels[MIG_LAYOUT] = name
     return NodeGroupPlan(
-        name=node_group_name(pool, role),
+        name=name,
         cell=where.cell_name,
         pool=pool,
         role=role,
@@ -49,7 +68,7 @@ def node_group(
         nodes_per_worker=nodes_per_worker,
         idle_gpus=idle,
         capacity=place.capacity,
-        labels={"inferfab/cell": where.cell_name, "inferfab/pool": pool, "inferfab/role": role},
+        labels=labels,
         taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
         arch=machine.arch,
         local_nvme_gb=machine.local_nvme_gb,

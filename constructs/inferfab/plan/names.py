@@ -16,9 +16,13 @@ def cluster_name(environment: str, cell: str) -> str:
     return f"{environment}-{cell}"
 
 
-def node_group_name(pool: str, role: str) -> str:
-    """Unique within a cluster; a generation suffix is added by the stack when a group is replaced."""
-    return pool if role in ("worker", "shared") else f"{pool}-{role}"
+def node_group_name(pool: str, role: str, *, lodger: str | None = None) -> str:
+    """Unique within a cluster; a generation suffix is added by the stack when a group is replaced.
+
+    :param lodger: environment whose nodes join somebody else's cluster, where others have names too.
+    """
+    name = pool if role in ("worker", "shared") else f"{pool}-{role}"
+    return f"{lodger}-{name}" if lodger else name
 
 
 def graph_name(pool: str, immutable: object) -> str:

@@ -9,6 +9,8 @@ most instances are served by taking the smallest models first once each model ha
 """
 
 import heapq
+import math
+from collections import Counter
 from functools import cache
 
 from pydantic import NonNegativeInt, PositiveInt
@@ -109,21 +111,64 @@ def pack_mig(gpu: Gpu, gpu_count: int, asked: tuple[Asked, ...]) -> PackingPlan:
 
     :raises TooLarge: if the exact search would visit more than :data:`MOST_STATES` states.
     """
-    profile_of: dict[str, MigProfile] = {}
-    unserved: dict[str, int] = {}
-    for each in asked:
-        profile = smallest_profile(gpu, each.bytes_needed)
-        if profile is None:
-            unserved[each.model] = each.instances
-        else:
-            profile_of[each.model] = profile
-    wanted = [a for a in asked if a.model in profile_of]
+    profile_of = _profiles_of(gpu, asked)
     profiles = tuple({p.name: p for p in profile_of.values()}.values())
     if not profiles:
+        unserved = {a.model: a.instances for a in asked}
         return PackingPlan(gpus=tuple(() for _ in range(gpu_count)), instances={}, unserved=unserved)
-    demand = {p.name: sum(a.instances for a in wanted if profile_of[a.model].name == p.name) for p in profiles}
-    cut = _best_cuts(profiles, gpu_count, demand)
-    return _assign(cut, wanted, {m: p.name for m, p in profile_of.items()}, unserved)
+    return _assign(_best_cuts(profiles, gpu_count, _demand(profile_of, asked)), asked, profile_of)
+
+
+NodeCut = tuple[dict[str, int], ...]
+"""Instances by profile of each GPU of a node."""
+
+
+def pack_mig_nodes(gpu: Gpu, nodes: int, gpus_per_node: int, asked: tuple[Asked, ...]) -> PackingPlan:
+    """As :func:`pack_mig`, with all nodes cut alike where that, too, serves all that is asked: then one layout does
+    for the whole node group, and for nodes that it grows by.
+
+    :raises TooLarge: as :func:`pack_mig`.
+    """
+    best = pack_mig(gpu, nodes * gpus_per_node, asked)
+    if best.unserved or nodes < 2 or node_cut(best, gpus_per_node) is not None:
+        return best
+    profile_of = _profiles_of(gpu, asked)
+    profiles = tuple({p.name: p for p in profile_of.values()}.values())
+    share = {name: math.ceil(count / nodes) for name, count in _demand(profile_of, asked).items()}
+    alike = _assign(_best_cuts(profiles, gpus_per_node, share) * nodes, asked, profile_of)
+    return best if alike.unserved else alike
+
+
+def node_cut(packing: PackingPlan, gpus_per_node: int) -> NodeCut | None:
+    """How each node is cut; None where nodes differ, or there are none. Which GPU of a node has which cut is free."""
+    cuts = [dict(sorted(Counter(s.profile for s in slices).items())) for slices in packing.gpus]
+    nodes = [
+        tuple(sorted(cuts[first : first + gpus_per_node], key=lambda cut: sorted(cut.items()), reverse=True))
+        for first in range(0, len(cuts), gpus_per_node)
+    ]
+    return nodes[0] if nodes and all(node == nodes[0] for node in nodes) else None
+
+
+def on_nodes(packing: PackingPlan, gpu: Gpu, gpus_per_node: int, nodes: int, asked: tuple[Asked, ...]) -> PackingPlan:
+    """What stands on ``nodes`` nodes that are cut like the first of ``packing``."""
+    cuts: list[Placement] = [tuple((s.profile, s.start) for s in one) for one in packing.gpus[:gpus_per_node]]
+    return _assign(cuts * nodes, asked, _profiles_of(gpu, asked))
+
+
+def _profiles_of(gpu: Gpu, asked: tuple[Asked, ...]) -> dict[str, MigProfile]:
+    """The profile of each model that one holds."""
+    found = {each.model: smallest_profile(gpu, each.bytes_needed) for each in asked}
+    return {model: profile for model, profile in found.items() if profile is not None}
+
+
+def _demand(profile_of: dict[str, MigProfile], asked: tuple[Asked, ...]) -> dict[str, int]:
+    """Asked instances by profile."""
+    demand: dict[str, int] = {}
+    for each in asked:
+        if each.model in profile_of:
+            name = profile_of[each.model].name
+            demand[name] = demand.get(name, 0) + each.instances
+    return demand
 
 
 def _best_cuts(profiles: tuple[MigProfile, ...], gpu_count: int, demand: dict[str, int]) -> list[Placement]:
@@ -174,17 +219,16 @@ def _best_cuts(profiles: tuple[MigProfile, ...], gpu_count: int, demand: dict[st
     return cuts
 
 
-def _assign(
-    cuts: list[Placement], wanted: list[Asked], profile_of: dict[str, str], unserved: dict[str, int]
-) -> PackingPlan:
+def _assign(cuts: list[Placement], wanted: tuple[Asked, ...], profile_of: dict[str, MigProfile]) -> PackingPlan:
     """Give every slice to the model of its profile that has least of what it asked."""
-    served = {a.model: 0 for a in wanted}
-    asked = {a.model: a.instances for a in wanted}
+    served = {a.model: 0 for a in wanted if a.model in profile_of}
+    asked = {a.model: a.instances for a in wanted if a.model in profile_of}
+    unserved = {a.model: a.instances for a in wanted if a.model not in profile_of}
     gpus = []
     for cut in cuts:
         slices = []
         for profile, start in cut:
-            candidates = [m for m in served if profile_of[m] == profile]
+            candidates = [m for m in served if profile_of[m].name == profile]
             model = min(candidates, key=lambda m: (served[m] / asked[m], m))
             served[model] += 1
             slices.append(PackedSlice(model=model, profile=profile, start=start))

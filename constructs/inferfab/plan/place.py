@@ -23,6 +23,11 @@ class PoolContext(Record):
     image_registry: str | None
     overlay: tuple[PriceOverlay, ...]
 
+    @property
+    def lodger(self) -> str | None:
+        """The environment, where the cluster is somebody else's."""
+        return self.environment if self.cell.cluster.existing is not None else None
+
 
 class Place(Record):
     """A context with what was chosen in it."""

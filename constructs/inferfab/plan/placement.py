@@ -39,6 +39,7 @@ class NodeGroupPlan(Record):
     taints: dict[str, str]
     """Key to ``value:effect``; pods of the pool tolerate exactly these."""
     max_pods: PositiveInt | None
+    """None where the machine image decides: it is not known, or the cluster's network plugin is somebody else's."""
     hugepages_2mi_mib: NonNegativeInt
     """Huge pages that the node sets aside, in MiB."""
     arch: Literal["amd64", "arm64"]

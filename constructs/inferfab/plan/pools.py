@@ -167,7 +167,8 @@ def _plan_shared_pool(
     shared = plan_shared(pool, machine, nodes, [models[m.model] for m in pool.models], where.pair, where.image_registry)
     used = sum(1 for slices in shared.packing.gpus if slices)
     idle = nodes.desired * machine.gpu_count - used
-    group = node_group(name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle)
+    cut = shared.mig_layout is not None
+    group = node_group(name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut)
     immutable = {"models": sorted(m.model for m in pool.models), "sharing": pool.sharing}
     return PlacedPool(
         pool=PoolPlan(

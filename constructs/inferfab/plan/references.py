@@ -21,7 +21,7 @@ def unsound(fleet: FleetPlan) -> Iterator[str]:
     yield from _twice("model", (m.name for m in fleet.models))
     yield from _twice("cell", (c.name for c in fleet.cells))
     for cell in fleet.cells:
-        yield from _cell(cell, tiers, models)
+        yield from _cell(cell, tiers, models, fleet.ownership.name if cell.cluster_exists else None)
     yield from _differ("cost.by_tier", set(fleet.cost.by_tier), tiers)
     yield from _differ("routing.routes", {r.tier for r in fleet.routing.routes}, {p.tier for p in fleet.pools})
     yield from _twice("route of tier", (r.tier for r in fleet.routing.routes))
@@ -34,7 +34,7 @@ def unsound(fleet: FleetPlan) -> Iterator[str]:
     yield from _differ("availability", {f"{m} in {t}" for t, m in rated}, {f"{m} in {t}" for t, m in placed})
 
 
-def _cell(cell: CellPlan, tiers: set[str], models: set[str]) -> Iterator[str]:
+def _cell(cell: CellPlan, tiers: set[str], models: set[str], lodger: str | None) -> Iterator[str]:
     where = f"cell `{cell.name}`"
     yield from _twice(f"pool in {where}", (p.name for p in cell.pools))
     yield from _twice(f"node group in {where}", (g.name for g in cell.node_groups))
@@ -48,7 +48,7 @@ def _cell(cell: CellPlan, tiers: set[str], models: set[str]) -> Iterator[str]:
         yield from _pool(pool, where, tiers, models)
         needed |= {(pool.name, r.role): r.node_group for r in pool.roles}
         if pool.shared:
-            needed[(pool.name, "shared")] = node_group_name(pool.name, "shared")
+            needed[(pool.name, "shared")] = node_group_name(pool.name, "shared", lodger=lodger)
     yield from _differ(f"node groups of {where}", set(groups.values()), set(needed.values()))
     for (owner, role), group in groups.items():
         if needed.get((owner, role)) != group:

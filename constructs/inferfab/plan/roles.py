@@ -87,7 +87,7 @@ def plan_role(
     )
     return RolePlan(
         role=role,
-        node_group=node_group_name(pool, role),
+        node_group=node_group_name(pool, role, lodger=place.context.lodger),
         parallelism=parallel,
         workers=replica_bounds(workers.replicas),
         memory=memory,

@@ -48,7 +48,6 @@ class RoutingPlan(Record):
     zone: str | None
     """Hosted zone that holds the names."""
     policy: str
-    ttl_seconds: int | None
     routes: tuple[TierRoute, ...]
     round_trips: tuple[RoundTripPlan, ...]
 
@@ -127,7 +126,6 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
         domain=asked.domain if asked else None,
         zone=(asked.zone or asked.domain) if asked else None,
         policy=asked.policy if asked else "none",
-        ttl_seconds=asked.ttl_seconds if asked else None,
         routes=tuple(routes),
         round_trips=trips,
     )

@@ -10,7 +10,17 @@ from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
 from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
 from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory, sequence_bytes
-from inferfab.plan.packing import Asked, PackingPlan, TooLarge, pack_mig, pack_sleep, smallest_profile
+from inferfab.plan.packing import (
+    Asked,
+    NodeCut,
+    PackingPlan,
+    TooLarge,
+    node_cut,
+    on_nodes,
+    pack_mig_nodes,
+    pack_sleep,
+    smallest_profile,
+)
 from inferfab.plan.quantities import Bounds
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import tcp_transport
@@ -51,6 +61,8 @@ class SharedPlan(Record):
     ``packing`` is at the desired size."""
     unserved_at_min: dict[str, NonNegativeInt]
     """Asked instances that have no place then, by model."""
+    mig_layout: NodeCut | None = None
+    """How the GPUs of every node are cut; None where nodes would differ, or nothing is cut."""
     unplanned: str = ""
     """Why no packing was made; empty if one was."""
 
@@ -69,7 +81,15 @@ def plan_shared(
     asked = tuple(Asked(model=m.name, bytes_needed=needs[m.name], instances=wanted[m.name]) for m in models)
     weights = {m.name: m.weights_bytes for m in models}
     packing, unplanned = _pack(pool, machine, nodes.desired, asked, weights)
-    least, _ = _pack(pool, machine, nodes.min, asked, weights) if nodes.min < nodes.desired else (packing, "")
+    layout = _layout(pool, machine, nodes, packing, asked, weights)
+    least = packing
+    if nodes.min < nodes.desired:
+        # Nodes that stay keep their cut.
+        least = (
+            on_nodes(packing, gpus()[machine.gpu], machine.gpu_count, nodes.min, asked)
+            if layout
+            else _pack(pool, machine, nodes.min, asked, weights)[0]
+        )
     awake = packing.total if pool.sharing == "mig" else sum(1 for lane in packing.gpus if lane)
     return SharedPlan(
         mode=pool.sharing,
@@ -78,8 +98,25 @@ def plan_shared(
         awake_at_once=awake,
         instances_at_min={m.name: least.instances.get(m.name, 0) for m in models},
         unserved_at_min=least.unserved,
+        mig_layout=layout,
         unplanned=unplanned,
     )
+
+
+def _layout(
+    pool: SharedPool,
+    machine: InstanceType,
+    nodes: Bounds,
+    packing: PackingPlan,
+    asked: tuple[Asked, ...],
+    weights: dict[str, int],
+) -> NodeCut | None:
+    """The cut of a node; of a group that starts without nodes that of its largest size."""
+    if pool.sharing != "mig":
+        return None
+    whole = packing if nodes.desired else _pack(pool, machine, nodes.max, asked, weights)[0]
+    cut = node_cut(whole, machine.gpu_count)
+    return cut if cut and any(cut) else None
 
 
 def _pack(
@@ -98,7 +135,7 @@ def _pack(
         )
         return packing, ""
     try:
-        return pack_mig(gpu, nodes * machine.gpu_count, asked), ""
+        return pack_mig_nodes(gpu, nodes, machine.gpu_count, asked), ""
     except TooLarge as error:
         nothing = PackingPlan(gpus=(), instances={}, unserved={a.model: a.instances for a in asked})
         return nothing, str(error)

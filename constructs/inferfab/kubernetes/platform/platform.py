@@ -37,7 +37,8 @@ class PlatformSpec(Record):
     prometheus: PrometheusSpec
     dynamo: DynamoPlatformSpec
     gateway: GatewayBinding
-    secret_store: SecretStore
+    secret_store: SecretStore | None = None
+    """Where External Secrets takes secrets from. It is never ready while its role may read none. Default: no store."""
     capacity: CapacityPublisherSpec
     cert_manager: CertManagerSpec = CertManagerSpec()
     external_secrets: ExternalSecretsSpec = ExternalSecretsSpec()
@@ -139,7 +140,11 @@ class Platform(Construct):
         joined = LocalChartSpec(
             name="cell-edge",
             description="Gateway binding, secret store, published capacity",
-            files={**spec.gateway.files(), **spec.secret_store.files(), **spec.capacity.files()},
+            files={
+                **spec.gateway.files(),
+                **(spec.secret_store.files() if spec.secret_store else {}),
+                **spec.capacity.files(),
+            },
         )
         self._own("cell-edge", joined, prometheus, secrets, balancer)
 

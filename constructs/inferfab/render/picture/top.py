@@ -72,7 +72,7 @@ def routing_boxes(plan: FleetPlan, place: Rect) -> tuple[list[Box], list[Link]]:
     w = place.right - left
     routing = plan.routing
     words = (
-        f"DNS: {routing.policy} policy, answers kept {routing.ttl_seconds} s"
+        f"DNS: {routing.policy} policy, answers kept 60 s"
         if routing.domain
         else "No names in DNS: each cell answers under its own"
     )
