@@ -138,11 +138,12 @@ def test_every_command_of_the_document(machine: Machine, helps: dict[str, str]) 
 
 
 def test_the_document_shows_every_kind_of_stack() -> None:
-    """Bootstrap, foundation, platform, global: applied and destroyed, in opposite order."""
+    """Bootstrap, region, foundation, platform, global: applied and destroyed, in opposite order."""
     text = DOCUMENT.read_text(encoding="utf-8")
     stack = r"terraform -chdir=\S*/(\S+) "
     applied, destroyed = (re.findall(stack + word, text) for word in ("apply", "destroy"))
-    assert applied == ["prod-bootstrap", "prod-use1-a-foundation", "prod-use1-a-platform", "prod-global"]
+    first, *rest = "prod-bootstrap", "prod-us-east-1-region", "prod-use1-a-foundation", "prod-use1-a-platform"
+    assert applied == [first, *rest, "prod-global"]
     assert destroyed == applied[::-1]
 
 

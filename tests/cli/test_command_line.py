@@ -368,15 +368,17 @@ HOSTILE = "\x1b]0;pwned\x07\x1b[31m\x9b31m[bold]x[/][/nope][link=http://e.com]l[
 
 def hostile_files() -> None:
     """A sound environment whose texts are hostile, and the same with errors that quote them."""
-    dev = Path("environments/dev.yaml").read_text(encoding="utf-8")
+    # On AWS the owner becomes a tag, and a tag takes no such text.
+    google = Path("environments/prod-gcp.yaml").read_text(encoding="utf-8")
     quoted = json.dumps(HOSTILE)
     price = (
-        f"{{cloud: aws, instance: g6e.xlarge, kind: on_demand, usd_per_hour: 2, source: {quoted}, as_of: '2026-11-01'}}"
+        f"{{cloud: gcp, instance: a3-ultragpu-8g, kind: spot, usd_per_hour: 2, source: {quoted}, as_of: '2026-11-01'}}"
     )
-    sound = dev.replace("owner: ml-platform", f"owner: {quoted}\ntags: {{{quoted}: {quoted}}}")
+    sound = google.replace("owner: ml-platform", f"owner: {quoted}")
     sound += f"prices: {{overlay: [{price}]}}\n"
     Path("environments/sound.yaml").write_text(sound, encoding="utf-8")
-    broken = sound.replace("region: us-east-1", f"region: {quoted}").replace("name: dev", f"name: {quoted}")
+    broken = sound.replace("region: us-central1", f"region: {quoted}").replace("name: prod-gcp", f"name: {quoted}")
+    broken += f"tags: {{{quoted}: {quoted}}}\n"
     Path("environments/hostile.yaml").write_text(broken + f"{quoted}: 1\n", encoding="utf-8")
 
 
