@@ -27,7 +27,7 @@ class NewNetwork(Input):
 
 
 class ExistingNetwork(Input):
-    """A network that somebody else owns; we add security groups and endpoints, no routes."""
+    """A network that somebody else owns; we add security groups, no endpoints and no routes."""
 
     kind: Literal["existing"]
     vpc_id: Annotated[str, Field(min_length=3, max_length=200)]
