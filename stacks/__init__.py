@@ -1,31 +1,28 @@
 """What is deployed together, in order. Each file is one stack, and none of them decides anything.
 
 In a checkout this is the folder `stacks/`, run by `python -m stacks` (cdktf.json); in the wheel it is
-`inferfab.stacks`. Relative imports only, so that it is the same code under both names.
+`inferfab.stacks`. Relative imports only, so that it is the same code under both names. The stacks are
+imported where they are built: Python imports this module before `__main__.py` can turn a missing Terraform engine
+into a message.
 """
 
+from typing import TYPE_CHECKING
+
 from inferfab.plan.fleet import FleetPlan
-from inferfab.terraform import App
 
-from .bootstrap import BootstrapStack
-from .cluster_platform import PlatformStack
-from .foundation import FoundationStack
-from .globals import GlobalStack
-from .regional import RegionalStack
+if TYPE_CHECKING:
+    from inferfab.terraform import App
 
-__all__ = [
-    "BootstrapStack",
-    "FoundationStack",
-    "GlobalStack",
-    "PlatformStack",
-    "RegionalStack",
-    "build",
-    "build_bootstrap",
-]
+__all__ = ["build", "build_bootstrap"]
 
 
-def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
+def build(app: "App", fleet: FleetPlan) -> tuple[str, ...]:
     """Add every stack of the fleet to ``app``; their names in the order in which they are applied."""
+    from .cluster_platform import PlatformStack
+    from .foundation import FoundationStack
+    from .globals import GlobalStack
+    from .regional import RegionalStack
+
     names: list[str] = []
     cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
     names += [RegionalStack(app, fleet, region).node.id for region in fleet.aws_regions]
@@ -36,6 +33,8 @@ def build(app: App, fleet: FleetPlan) -> tuple[str, ...]:
     return tuple(names)
 
 
-def build_bootstrap(app: App, fleet: FleetPlan, *, in_bucket: bool) -> tuple[str, ...]:
+def build_bootstrap(app: "App", fleet: FleetPlan, *, in_bucket: bool) -> tuple[str, ...]:
     """Add the stack that makes the state bucket; it is applied once, before all others."""
+    from .bootstrap import BootstrapStack
+
     return (BootstrapStack(app, fleet, in_bucket=in_bucket).node.id,)

@@ -58,17 +58,25 @@ def stacks_package() -> ModuleType:
     return importlib.import_module(_PACKAGE)
 
 
-def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:
-    """Write every stack of the fleet into ``out``.
+def require_stacks(fleet: FleetPlan) -> None:
+    """An empty app would pass for a fleet that was built.
 
-    :raises SynthesisError: if there is nothing to build, or ``out`` holds something that is not an earlier output, or
-        it cannot be written.
+    :raises SynthesisError: if no cell of the fleet has a stack.
     """
     if not any(cell.cloud == "aws" for cell in fleet.cells):
         raise SynthesisError(
             f"{fleet.ownership.name} has no AWS cell, so there is nothing to build yet: there are no Google Cloud "
             "constructs. `inferfab plan` shows the whole fleet"
         )
+
+
+def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:
+    """Write every stack of the fleet into ``out``.
+
+    :raises SynthesisError: if there is nothing to build, or ``out`` holds something that is not an earlier output, or
+        it cannot be written.
+    """
+    require_stacks(fleet)
     build: Callable[[Any, FleetPlan], tuple[str, ...]] = stacks_package().build
     return write_app(lambda app: build(app, fleet), out)
 

@@ -120,19 +120,40 @@ def test_both_engines_write_the_same(name: str, tmp_path: Path) -> None:
     assert versions["cdktn"].startswith("0.24."), "the other engine really ran"
 
 
+def run_app(code: list[str], tmp_path: Path, name: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "INFERFAB_ENV": name, "CDKTF_OUTDIR": str(tmp_path / "app")}
+    return subprocess.run(
+        [sys.executable, *code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_what_cdktf_runs_gives_the_same_as_the_command(name: str, tmp_path: Path) -> None:
     """`python -m stacks` with INFERFAB_ENV and CDKTF_OUTDIR, as cdktf-cli calls it, and `inferfab synth`."""
     synth(name, tmp_path / "command")
-    environment = {**os.environ, "INFERFAB_ENV": name, "CDKTF_OUTDIR": str(tmp_path / "app")}
-    done = subprocess.run(
-        [sys.executable, "-m", "stacks"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_app(["-m", "stacks"], tmp_path, name)
     assert done.returncode == 0, done.stderr
     one, other = tree(tmp_path / "command"), tree(tmp_path / "app")
     assert apart(one, other) == []
     documents = {Path(p).parent.name: json.loads(b) for p, b in other.items() if p.endswith("cdk.tf.json")}
     assert addresses(documents)
+
+
+def test_what_cdktf_runs_refuses_an_environment_without_stacks(tmp_path: Path) -> None:
+    """As `inferfab synth` does: an empty app would pass for a fleet that was built."""
+    done = run_app(["-m", "stacks"], tmp_path, "prod-gcp")
+    assert done.returncode == 1
+    assert "has no AWS cell" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "app").exists()
+
+
+def test_what_cdktf_runs_names_a_missing_engine(tmp_path: Path) -> None:
+    hide = "import runpy, sys; sys.modules['cdktf'] = sys.modules['cdktn'] = None; "
+    done = run_app(["-c", hide + "runpy.run_module('stacks', run_name='__main__')"], tmp_path, "dev")
+    assert done.returncode == 1
+    assert done.stderr.startswith("inferfab: the Python package 'cdktf' is not installed")
+    assert "Traceback" not in done.stderr
 
 
 def test_the_checkouts_stacks_are_the_ones_that_run() -> None:

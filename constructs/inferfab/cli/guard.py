@@ -38,8 +38,9 @@ def _apologize(error: Exception) -> None:
     from inferfab.cli.output import Refused
     from inferfab.engine_error import EngineError
     from inferfab.render.text.findings import printable
+    from inferfab.synthesis import SynthesisError
 
-    if isinstance(error, Refused | EngineError):
+    if isinstance(error, Refused | EngineError | SynthesisError):
         message = f"inferfab: {error}"
     elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
