@@ -79,7 +79,7 @@ def growth(console: Console, folder: Path, base: float) -> None:
         assert loaded is not None
         measured = synth(str(file), folder, 1)
         stacks = list((folder / "out" / "stacks").glob("*/cdk.tf.json"))
-        resources = sum(len(m) for s in stacks for m in json.loads(s.read_bytes())["resource"].values())
+        resources = sum(len(m) for s in stacks for m in json.loads(s.read_bytes()).get("resource", {}).values())
         size = sum(s.stat().st_size for s in stacks) / 2**20
         groups = len(plan(loaded).node_groups)
         table.add_row(str(cells), str(pools), str(groups), str(resources), f"{size:.1f}", *row(measured, base))
