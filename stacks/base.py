@@ -25,22 +25,18 @@ class AwsStack(TerraformStack):
             if account.permissions_boundary
             else None
         )
+        self.environment_tags: dict[str, str] = {
+            **own.tags,
+            "inferfab-environment": own.name,
+            "inferfab-owner": own.owner,
+        }
         AwsProvider(
             self,
             "aws",
             region=region,
             # A plan that runs with the wrong credentials stops here, and not in somebody else's account.
             allowed_account_ids=[account.account_id],
-            default_tags=[
-                {
-                    "tags": {
-                        **own.tags,
-                        "inferfab-environment": own.name,
-                        "inferfab-owner": own.owner,
-                        "inferfab-stack": name,
-                    }
-                }
-            ],
+            default_tags=[{"tags": {**self.environment_tags, "inferfab-stack": name}}],
         )
         if not in_bucket:
             # Relative to the stack's folder, in which Terraform runs.

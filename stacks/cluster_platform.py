@@ -26,9 +26,6 @@ from inferfab.terraform import App
 
 from .base import AwsStack
 
-_MOST_IMPORTANT = 900_000
-_STEP = 10_000
-
 
 class PlatformStack(AwsStack):
     """The platform of a cell."""
@@ -47,9 +44,7 @@ class PlatformStack(AwsStack):
                 {
                     "kubernetes": cell.kubernetes,
                     "cell_objects": CellObjectsSpec(
-                        tiers=tuple(
-                            ServingTier(name=tier.name, priority=_MOST_IMPORTANT - _STEP * tier.rank) for tier in tiers
-                        ),
+                        tiers=tuple(ServingTier(name=tier.name, priority=tier.pod_priority) for tier in tiers),
                         namespaces=(gateway.namespace,),
                         # Somebody else's EBS driver may not use our key.
                         kms_key_arn=None

@@ -28,6 +28,7 @@ from inferfab.aws.projection import (
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.service_accounts import ServiceAccount, service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
 
@@ -258,7 +259,7 @@ class FoundationStack(AwsStack):
         )
 
     def _controllers(self, cluster: ClusterIds, balancer: CellLoadBalancer) -> None:
-        names = self._names
+        names, accounts = self._names, service_accounts()
         CloudwatchLogGroup(
             self,
             "capacity-log",
@@ -275,26 +276,14 @@ class FoundationStack(AwsStack):
                 account_id=self.account_id,
                 region=self.region,
                 cluster_name=cluster.name,
-                autoscaler=Controller(
-                    role_name=names.autoscaler_role, namespace="kube-system", service_account="cluster-autoscaler"
-                ),
-                load_balancer_controller=Controller(
-                    role_name=names.load_balancer_controller_role,
-                    namespace="kube-system",
-                    service_account="aws-load-balancer-controller",
+                autoscaler=_controller(names.autoscaler_role, accounts.autoscaler),
+                load_balancer_controller=_controller(
+                    names.load_balancer_controller_role, accounts.load_balancer_controller
                 ),
                 target_group_name=balancer.target_group_name,
-                capacity_publisher=Controller(
-                    role_name=names.capacity_publisher_role,
-                    namespace="monitoring",
-                    service_account="capacity-publisher",
-                ),
+                capacity_publisher=_controller(names.capacity_publisher_role, accounts.capacity_publisher),
                 capacity_log_group=names.capacity_log_group,
-                external_secrets=Controller(
-                    role_name=names.external_secrets_role,
-                    namespace="external-secrets",
-                    service_account="external-secrets",
-                ),
+                external_secrets=_controller(names.external_secrets_role, accounts.external_secrets),
                 secret_arns=tuple(
                     f"arn:aws:secretsmanager:{self.region}:{self.account_id}:secret:{name}-??????"
                     for name in dict.fromkeys(secrets)
@@ -304,10 +293,8 @@ class FoundationStack(AwsStack):
         )
 
     def _node_tags(self) -> dict[str, str]:
-        own = self._fleet.ownership
-        return {
-            **own.tags,
-            "inferfab-environment": own.name,
-            "inferfab-owner": own.owner,
-            "inferfab-cell": self._cell.name,
-        }
+        return {**self.environment_tags, "inferfab-cell": self._cell.name}
+
+
+def _controller(role_name: str, account: ServiceAccount) -> Controller:
+    return Controller(role_name=role_name, namespace=account.namespace, service_account=account.name)

@@ -50,8 +50,7 @@ class GlobalStack(AwsStack):
                         hostname=str(route.hostname),
                         spill=route.spill,
                         cells=tuple(
-                            # Weights are whole numbers; they count among the cells of one region.
-                            CellShare(cell=record.cell, weight=max(1, round(100 * record.share)))
+                            CellShare(cell=record.cell, weight=record.weight)
                             for record in route.cells
                             if record.cell in there
                         ),

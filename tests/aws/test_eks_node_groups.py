@@ -388,13 +388,15 @@ def test_a_wrong_group_is_refused_in_python(changes: dict[str, Any], message: st
         gpu_group("p5en.48xlarge", **changes)
 
 
-@pytest.mark.parametrize("machine", sorted(instances("aws")))
+def machines_with_a_layout() -> list[str]:
+    """AWS publishes none for some machines."""
+    nics = {name: machine.nics for name, machine in instances("aws").items()}
+    return sorted(name for name, found in nics.items() if isinstance(found, EfaNics) and found.layout is not None)
+
+
+@pytest.mark.parametrize("machine", machines_with_a_layout())
 def test_every_catalog_layout_is_sound(machine: str) -> None:
     """What the plan takes from the catalog, the construct takes too."""
-    nics = instances("aws")[machine].nics
-    assert isinstance(nics, EfaNics)
-    if nics.layout is None:
-        pytest.skip("AWS publishes no layout for this machine")
     assert gpu_group(machine).interfaces == layout_of(machine)
 
 

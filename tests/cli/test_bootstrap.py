@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from inferfab.cli.main import main
 from inferfab.synthesis import SynthesisError, write_app
 from inferfab.terraform import TerraformStack, stack_backend_local
 from inferfab.terraform.builtin import TerraformData
@@ -31,24 +30,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for file in (ROOT / "environments").glob("*.yaml"):
         Path("environments", file.name).write_bytes(file.read_bytes())
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Exit code, stdout and stderr of the command line, in this process."""
-
-    def of(*argv: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["inferfab", *argv])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return of
 
 
 def written(folder: Path) -> dict[str, Any]:

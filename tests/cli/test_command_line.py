@@ -6,7 +6,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,19 +43,9 @@ class Ran:
         assert "Traceback" not in out + err, err
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    def of(*argv: str) -> Ran:
-        monkeypatch.setattr("sys.argv", ["inferfab", *argv])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Ran(code, *capsys.readouterr())
-
-    return of
+@pytest.fixture(name="run")
+def checked_run(run: Callable[..., tuple[int, str, str]]) -> Callable[..., Ran]:
+    return lambda *argv: Ran(*run(*argv))
 
 
 def starts(commands: Sequence[Sequence[str]], **more: str) -> list[Ran]:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from inferfab.cli.main import main
-
 ROOT = Path(__file__).resolve().parents[2]
 
 Run = Callable[..., tuple[int, str, str]]
@@ -24,24 +22,6 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for file in (ROOT / "environments").glob("*.yaml"):
         Path("environments", file.name).write_bytes(file.read_bytes())
     return folder
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Exit code, stdout and stderr of the command line, in this process."""
-
-    def of(*argv: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["inferfab", *argv])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return of
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

@@ -4,17 +4,15 @@ Sources: Terraform docs, CLI configuration (provider_installation, filesystem_mi
 docs, custom service endpoints; layout of `terraform providers mirror`.
 """
 
-import importlib.util
 import json
 import os
 import shutil
-import sys
 import urllib.request
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from moto_tool import tool
 
 from inferfab.terraform import TerraformStack, new_app, stack_backend_local
 from inferfab.terraform.aws.provider import AwsProvider
@@ -23,18 +21,6 @@ from inferfab.terraform.builtin import TerraformData
 
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = "linux_amd64"
-
-
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plan_against_moto", ROOT / "tools" / "plan_against_moto.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["plan_against_moto"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = _tool()
 
 
 @pytest.fixture(autouse=True)

@@ -4,17 +4,15 @@ Real Terraform and its real S3 backend; the bucket is moto's, on loopback. The s
 the bucket itself, which would need the AWS provider.
 """
 
-import importlib.util
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from moto_tool import tool
 
 from inferfab.synthesis import write_app
 from inferfab.terraform import TerraformStack, stack_backend_local, stack_backend_s3
@@ -41,18 +39,6 @@ print(found["Body"].read().decode())
 """
 
 pytestmark = pytest.mark.slow
-
-
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plan_against_moto", ROOT / "tools" / "plan_against_moto.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["plan_against_moto"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = _tool()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Names in DNS, weights of cells, and round trips between users and cells."""
 
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, PositiveInt
 
 from inferfab.catalog.regions import round_trips_ms
 from inferfab.environment.environment import Environment
@@ -19,6 +19,8 @@ class CellRecord(Record):
     """``cloud:region``."""
     share: NonNegativeFloat
     """Of the tier's traffic, over the cells that serve it."""
+    weight: PositiveInt
+    """The share in hundredths, as weighted DNS records want it; they count among the cells of one region."""
     health: str
 
 
@@ -101,15 +103,7 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
             TierRoute(
                 tier=tier,
                 hostname=f"{tier}.{asked.domain}" if asked else None,
-                cells=tuple(
-                    CellRecord(
-                        cell=c,
-                        region=_region(environment, c),
-                        health=_health(environment),
-                        share=shares[c] / whole if whole else 1 / len(cells),
-                    )
-                    for c in cells
-                ),
+                cells=tuple(_record(environment, c, shares[c] / whole if whole else 1 / len(cells)) for c in cells),
                 spill=spill,
                 when_all_unhealthy=_all_down(environment),
             )
@@ -128,6 +122,17 @@ def plan_routing(environment: Environment, tiers: dict[str, Spill], serving: dic
         policy=asked.policy if asked else "none",
         routes=tuple(routes),
         round_trips=trips,
+    )
+
+
+def _record(environment: Environment, cell: str, share: float) -> CellRecord:
+    return CellRecord(
+        cell=cell,
+        region=_region(environment, cell),
+        health=_health(environment),
+        share=share,
+        # Route 53 sends nothing to a record of weight 0.
+        weight=max(1, round(100 * share)),
     )
 
 

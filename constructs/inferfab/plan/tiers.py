@@ -27,6 +27,10 @@ _STANDARD = Tier(
 _OTHER = Tier(promises=(), workload=Workload(prompt_tokens=4000, output_tokens=500), spill="any")
 DEFAULT_TIERS = {"priority": _PRIORITY, "standard": _STANDARD, "batch": _OTHER}
 """The project's mission: chat, documents, and work that nobody waits for."""
+_MOST_IMPORTANT = 900_000
+_STEP = 1_000
+"""Between neighbouring tiers, so that a team's own classes fit between; a file has far fewer than 900 tiers.
+Kubernetes keeps what is above a billion for itself (PriorityClass API, HIGHEST_USER_DEFINABLE_PRIORITY)."""
 
 
 class PromisePlan(Record):
@@ -49,6 +53,8 @@ class TierPlan(Record):
     name: str
     rank: PositiveInt
     """1 is served first; the order in the file."""
+    pod_priority: PositiveInt
+    """Value of the tier's Kubernetes PriorityClass: a pod of a better rank may take the place of a worse one's."""
     promises: tuple[PromisePlan, ...]
     availability_target_percent: float | None
     workload: Workload
@@ -74,6 +80,7 @@ def _plan(name: str, asked: Tier, rank: int) -> TierPlan:
     return TierPlan(
         name=name,
         rank=rank,
+        pod_priority=_MOST_IMPORTANT - _STEP * rank,
         promises=tuple(PromisePlan.model_validate(p.model_dump()) for p in promises or ()),
         availability_target_percent=target,
         workload=workload,

@@ -11,8 +11,11 @@ arrives as a gauge of the new name with both labels. Unproven: the exporter, the
 
 import hashlib
 
+from pydantic import Field
+
 from inferfab.catalog.charts import image
 from inferfab.kubernetes.values import Value, Values, yaml_text
+from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 from inferfab.render.templates import render
 
@@ -76,9 +79,9 @@ class CapacityPublisherSpec(Record):
     metric_namespace: str = "Inferfab"
     metric_name: str = "FreeCapacityPercent"
     """Dimensions: ``cell`` and ``tier``."""
-    name: str = "capacity-publisher"
+    name: str = Field(default_factory=lambda: service_accounts().capacity_publisher.name)
     """Of all its objects, and of the service account that a Pod Identity association names."""
-    namespace: str = "monitoring"
+    namespace: str = Field(default_factory=lambda: service_accounts().capacity_publisher.namespace)
     image: str | None = None
     """Default: the catalog's."""
 

@@ -6,6 +6,7 @@ from pydantic import Field, PositiveInt
 
 from inferfab.catalog.kubernetes import kubernetes_versions
 from inferfab.kubernetes.values import Values
+from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 
 
@@ -16,7 +17,7 @@ class ClusterAutoscalerSpec(Record):
     region: str
     kubernetes: str
     """Minor version of the cluster; the autoscaler's must be the same."""
-    service_account: str = "cluster-autoscaler"
+    service_account: str = Field(default_factory=lambda: service_accounts().autoscaler.name)
     expander: Literal["least-waste", "most-pods", "priority", "random"] = "least-waste"
     """Which of several fitting node groups grows. GPU pods select exactly one, so this decides for others only."""
     new_pod_scale_up_delay_seconds: Annotated[int, Field(ge=0)] = 10

@@ -1,13 +1,16 @@
 """Secrets from AWS Secrets Manager, by reference."""
 
+from pydantic import Field
+
 from inferfab.kubernetes.values import Values
+from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 
 
 class ExternalSecretsSpec(Record):
     """What External Secrets gets."""
 
-    service_account: str = "external-secrets"
+    service_account: str = Field(default_factory=lambda: service_accounts().external_secrets.name)
     """Service account that a Pod Identity association gives the right to read secrets."""
 
     def values(self) -> Values:

@@ -1,6 +1,9 @@
 """The controller that puts the gateway's pods into the target group that Terraform made."""
 
+from pydantic import Field
+
 from inferfab.kubernetes.values import Values
+from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 
 
@@ -11,7 +14,7 @@ class LoadBalancerControllerSpec(Record):
     region: str
     vpc_id: str
     """Named, because the pods cannot ask the instance's metadata service."""
-    service_account: str = "aws-load-balancer-controller"
+    service_account: str = Field(default_factory=lambda: service_accounts().load_balancer_controller.name)
     gateway_api: bool = False
     """Also serve Gateways; the Gateway API CRDs must then be there before it starts. Default: no."""
 
