@@ -69,10 +69,7 @@ class PlatformStack(AwsStack):
                     "capacity": CapacityPublisherSpec(
                         cell=cell.name,
                         region=cell.region,
-                        graphs_by_tier={
-                            tier.name: tuple(g.pods_regex for g in cell.serving.graphs if g.tier == tier.name)
-                            for tier in tiers
-                        },
+                        graphs_by_tier={tier.name: cell.serving.pods_of_tier(tier.name) for tier in tiers},
                         prometheus_url=prometheus_url(),
                         log_group=names.capacity_log_group,
                         metric_namespace=fleet.ownership.aws.capacity_namespace,

@@ -5,6 +5,7 @@ from pydantic import PositiveInt
 from inferfab.plan.aws_names import fit
 from inferfab.plan.serving.component import FRONTEND_PORT, GraphPlan
 from inferfab.plan.serving.global_router import TierTarget
+from inferfab.plan.serving.lanes import LanePlan
 from inferfab.record import Record
 
 _SERVICE_LENGTH = 63
@@ -20,8 +21,8 @@ class EntryPlan(Record):
     model: str
     service: str
     port: PositiveInt = FRONTEND_PORT
-    selects: str
-    """Label value of the frontends that answer."""
+    selects: dict[str, str]
+    """Labels of the pods that answer: frontends of whatever graph, or lanes that hold the model."""
     target: TierTarget | None
     """What the gateway tags requests with; None where the tier's own frontends answer."""
 
@@ -30,7 +31,7 @@ def entry_name(tier: str, model: str) -> str:
     return fit(f"{tier}-{model}", _SERVICE_LENGTH)
 
 
-def plan_entries(graphs: tuple[GraphPlan, ...]) -> tuple[EntryPlan, ...]:
+def plan_entries(graphs: tuple[GraphPlan, ...], lanes: tuple[LanePlan, ...]) -> tuple[EntryPlan, ...]:
     """One for each model of each tier; the frontends of a router over pools answer for all its tiers."""
     found: dict[tuple[str, str], EntryPlan] = {}
     for graph in graphs:
@@ -46,7 +47,16 @@ def plan_entries(graphs: tuple[GraphPlan, ...]) -> tuple[EntryPlan, ...]:
                 tier=tier,
                 model=graph.model,
                 service=entry_name(tier, graph.model),
-                selects=graph.entry,
+                selects={"inferfab/entry": graph.entry, "inferfab/component": "frontend"},
                 target=target,
+            )
+    for lane in lanes:
+        for engine in lane.engines:
+            found[lane.tier, engine.model] = EntryPlan(
+                tier=lane.tier,
+                model=engine.model,
+                service=entry_name(lane.tier, engine.model),
+                selects={"inferfab/component": "lane", f"inferfab/holds-{engine.model}": "true"},
+                target=None,
             )
     return tuple(found[key] for key in sorted(found))

@@ -1,4 +1,4 @@
-"""Graphs of one pool: a whole pool, or a graph a role behind a router over tiers, or a graph a model that shares."""
+"""Graphs of one pool: a whole pool, a graph a role behind a router over tiers, or a graph a model that shares."""
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import instances
@@ -38,6 +38,8 @@ class GraphContext(Record):
 
 def graphs_of_pool(pool: PoolPlan, at: GraphContext, *, routed: bool) -> tuple[GraphPlan, ...]:
     """:param routed: the pool stands behind the router over the tiers of its model."""
+    if pool.shared is not None and pool.shared.mode == "sleep":
+        return ()
     if pool.shared is not None:
         return tuple(_shared(pool, model, at) for model in pool.models)
     if routed and pool.topology == "disaggregated":

@@ -14,6 +14,7 @@ from inferfab.plan.serving.entries import EntryPlan, plan_entries
 from inferfab.plan.serving.frontends import frontend, global_router
 from inferfab.plan.serving.global_router import plan_global_router
 from inferfab.plan.serving.graphs import GraphContext, graphs_of_pool
+from inferfab.plan.serving.lanes import LanePlan, plan_lanes
 from inferfab.plan.serving.model_cache import ModelCachePlan, plan_model_cache
 from inferfab.plan.tiers import TierPlan
 from inferfab.record import Record
@@ -30,10 +31,17 @@ class ServingPlan(Record):
     """What the serving release of a cell installs."""
 
     graphs: tuple[GraphPlan, ...]
+    lanes: tuple[LanePlan, ...]
+    """GPUs on which models take turns."""
     claims: tuple[ClaimPlan, ...]
     entries: tuple[EntryPlan, ...]
     cache: ModelCachePlan
     without_router: tuple[NoRouter, ...]
+
+    def pods_of_tier(self, tier: str) -> tuple[str, ...]:
+        """Beginnings of the names of pods that serve a tier."""
+        graphs = [g.pods_regex for g in self.graphs if g.tier == tier]
+        return (*graphs, *(lane.name for lane in self.lanes if lane.tier == tier))
 
     def of_pool(self, pool: str) -> tuple[GraphPlan, ...]:
         """Graphs that hold a pool's workers."""
@@ -61,17 +69,22 @@ def plan_serving(
     for pool in pools:
         graphs += graphs_of_pool(pool, at, routed=pool.models[0] in joined and pool.shared is None)
     graphs += [_over_tiers(models[model], parts, graphs, at) for model, parts in joined.items()]
+    lanes = tuple(
+        lane for pool in pools if _sleeps(pool) for lane in plan_lanes(pool, _of(groups, pool), models, registry)
+    )
+    images = {w.node_group: w.image for g in graphs for w in g.components if w.node_group is not None}
     by_group = {g.name: _models_of(g, pools, models) for g in groups}
     return ServingPlan(
         graphs=tuple(graphs),
         claims=tuple(role.claim for pool in pools for role in pool.roles if role.claim is not None),
-        entries=plan_entries(tuple(graphs)),
+        entries=plan_entries(tuple(graphs), lanes),
+        lanes=lanes,
         cache=plan_model_cache(
             pair,
             registry,
             groups,
             by_group,
-            {w.node_group: w.image for g in graphs for w in g.components if w.node_group is not None},
+            images | {lane.node_group: lane.image for lane in lanes},
             tuple(models[name] for name in joined),
             cloud=cloud,
             bucket=bucket,
@@ -79,6 +92,14 @@ def plan_serving(
         ),
         without_router=without,
     )
+
+
+def _sleeps(pool: PoolPlan) -> bool:
+    return pool.shared is not None and pool.shared.mode == "sleep"
+
+
+def _of(groups: Sequence[NodeGroupPlan], pool: PoolPlan) -> NodeGroupPlan:
+    return next(g for g in groups if g.pool == pool.name)
 
 
 def _models_of(group: NodeGroupPlan, pools: Sequence[PoolPlan], models: dict[str, ModelPlan]) -> tuple[ModelPlan, ...]:

@@ -1,7 +1,7 @@
 """Workers as components: from what the plan decided of an engine to what its pods ask for."""
 
 from inferfab.catalog.engines import EnginePair
-from inferfab.catalog.instances import InstanceType, instances
+from inferfab.catalog.instances import instances
 from inferfab.plan.engine import EnginePlan
 from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
@@ -83,7 +83,6 @@ def _worker(
     env: tuple[EnvValue, ...] = (),
     claim: str | None = None,
 ) -> ComponentPlan:
-    machine = instances(group.cloud)[group.instance]
     return ComponentPlan(
         name=kind,
         kind=kind,
@@ -96,7 +95,7 @@ def _worker(
         command=engine.command,
         arguments=engine.arguments,
         env=(*engine.env, *SELF_HOST_ENV, *env),
-        cpu_millis=_cpu_millis(machine, pods_on_node),
+        cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,
         memory_limit_bytes=engine.memory_limit_bytes,
         gpus=engine.gpus,
@@ -117,7 +116,8 @@ def _worker(
     )
 
 
-def _cpu_millis(machine: InstanceType, pods_on_node: int) -> int:
+def cpu_millis_of(group: NodeGroupPlan, pods_on_node: int) -> int:
     """A pod's part of the node; 2 vCPUs a GPU where no source says how many there are."""
+    machine = instances(group.cloud)[group.instance]
     vcpus = machine.vcpus or 2 * machine.gpu_count
     return max(500, int(vcpus * 1000 * CPU_SHARE / pods_on_node) // 100 * 100)

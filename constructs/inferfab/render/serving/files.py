@@ -8,11 +8,12 @@ from inferfab.plan.names import SERVING_NAMESPACE, token_secret_name
 from inferfab.plan.serving.claims import GPU_CLASS, SAME_ROOT
 from inferfab.plan.serving.component import FRONTEND_PORT, SYSTEM_PORT
 from inferfab.render.serving.graph import graph_file
+from inferfab.render.serving.lanes import lane_file
 from inferfab.render.serving.model_cache import model_cache_file
 from inferfab.render.templates import render
 
 METRICS_PORTS = (FRONTEND_PORT, SYSTEM_PORT, 9085, 19090)
-"""Frontends; workers and routers; planners; NIXL (deploy/operator/internal/consts)."""
+"""Frontends and lanes; workers and routers; planners; NIXL (deploy/operator/internal/consts)."""
 SECRET_STORE = "aws-secrets-manager"
 
 
@@ -34,6 +35,8 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
     serving = cell.serving
     for graph in serving.graphs:
         yield f"graphs/{graph.route}.yaml", graph_file(cell, graph, live)
+    for lane in serving.lanes:
+        yield f"lanes/{lane.name}.yaml", lane_file(cell, lane)
     here = {"namespace": SERVING_NAMESPACE}
     yield "entries.yaml", render("dynamo/entries.yaml.j2", entries=serving.entries, **here)
     yield "model-cache.yaml", model_cache_file(cell)
