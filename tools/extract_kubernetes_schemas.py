@@ -91,7 +91,9 @@ def main() -> None:
     text = json.dumps(cut, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     # No time and no file name in the header: the same input makes the same bytes.
     target.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
-    print(f"{target.relative_to(FOLDER.parents[2])}: {len(cut['definitions'])} definitions, {target.stat().st_size} bytes")
+    print(
+        f"{target.relative_to(FOLDER.parents[2])}: {len(cut['definitions'])} definitions, {target.stat().st_size} bytes"
+    )
 
 
 if __name__ == "__main__":

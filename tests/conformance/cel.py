@@ -36,7 +36,8 @@ ANSWERED: dict[str, Callable[[Any], bool]] = {
     "has(self.configMapRef) != has(self.config)": lambda epp: ("configMapRef" in epp) != ("config" in epp),
     # 1.2.0 knows labelKey only; the overlay of 1.6 has the rule after it in its place.
     "has(self.labelKey)": lambda policy: "labelKey" in policy,
-    "(has(self.labelKey) && !has(self.clusterTopologyName)) || (!has(self.labelKey) && has(self.clusterTopologyName))": (
+    "(has(self.labelKey) && !has(self.clusterTopologyName)) || "
+    "(!has(self.labelKey) && has(self.clusterTopologyName))": (
         lambda policy: ("labelKey" in policy) != ("clusterTopologyName" in policy)
     ),
     "!has(self.enforcement) || self.enforcement != 'preferred' || has(self.preferredWeight)": lambda policy: (

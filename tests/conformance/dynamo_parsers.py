@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import engine_flags  # noqa: E402  # a neighbour, and no package here
+import engine_flags  # a neighbour, and no package here
 
 Question = dict[str, Any]
 
@@ -283,6 +283,10 @@ def main() -> None:
     # Else dynamo.vllm looks for this machine's address.
     os.environ["VLLM_NIXL_SIDE_CHANNEL_HOST"] = "127.0.0.1"
     _no_abbreviations()
+    # Else the first import of a program takes our ears off the root logger.
+    import dynamo.runtime.logging
+
+    dynamo.runtime.logging.configure_dynamo_logging = lambda *_, **__: None
     questions = json.load(sys.stdin)
     json.dump([answer(question) for question in questions], out)
     out.close()

@@ -45,7 +45,9 @@ def add_engine_flags(parser: argparse.ArgumentParser | Any, flags: Flags) -> Non
         spellings = [spelling for spelling in flag["flags"] if spelling.startswith("-")]
         if spellings:
             # vLLM's attribute is the long name, whichever spelling stands first.
-            parser.add_argument(*spellings, dest=name.lstrip("-").replace("-", "_"), default=None, **_options(name, flag))
+            parser.add_argument(
+                *spellings, dest=name.lstrip("-").replace("-", "_"), default=None, **_options(name, flag)
+            )
 
 
 def _options(name: str, flag: Mapping[str, Any]) -> dict[str, Any]:
