@@ -41,7 +41,7 @@ def object_problems(files: Files) -> Problems:
 def agreement_problems(files: Files) -> Problems:
     """What the files say of each other: names that stand twice, references to what is not there."""
     placed = documents(files)
-    return [*_twins(placed), *_references(placed), *_namespaces(placed)]
+    return [*_twins(placed), *_references(placed), *_namespaces(placed), *_selectors(placed)]
 
 
 def _twins(placed: list[Placed]) -> Iterator[str]:
@@ -69,6 +69,64 @@ def _references(placed: list[Placed]) -> Iterator[str]:
                 name = claim.get("resourceClaimTemplateName")
                 if name is not None and (namespace, name) not in templates:
                     yield f"{one}, component {component['name']}: no ResourceClaimTemplate {name}"
+
+
+def pod_labels(one: Placed) -> Iterator[dict[str, str]]:
+    """Labels of every pod that comes of a document, those that Dynamo's operator adds included.
+
+    ai-dynamo/dynamo deploy/operator/internal/consts/consts.go and the controller's GetDGDComponentPodLabels: name of
+    the graph, of the component as written, type, Dynamo namespace.
+    """
+    spec = one.document.get("spec") or {}
+    if one.document.get("kind") == "DynamoGraphDeployment":
+        for component in spec.get("components") or ():
+            template = component.get("podTemplate") or {}
+            yield {
+                **(spec.get("labels") or {}),
+                **((template.get("metadata") or {}).get("labels") or {}),
+                "nvidia.com/dynamo-graph-deployment-name": one.document["metadata"]["name"],
+                "nvidia.com/dynamo-component": component["name"],
+                "nvidia.com/dynamo-component-type": component.get("type", ""),
+                "nvidia.com/dynamo-namespace": dynamo_namespace(one.document),
+            }
+    elif "template" in spec:
+        yield (spec["template"].get("metadata") or {}).get("labels") or {}
+
+
+def selects(selector: Document, labels: dict[str, str]) -> bool:
+    """Whether a LabelSelector takes a pod."""
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for rule in selector.get("matchExpressions") or ():
+        key, values = rule["key"], rule.get("values") or ()
+        holds = {
+            "In": labels.get(key) in values,
+            "NotIn": labels.get(key) not in values,
+            "Exists": key in labels,
+            "DoesNotExist": key not in labels,
+        }[rule["operator"]]
+        if not holds:
+            return False
+    return True
+
+
+def _selectors(placed: list[Placed]) -> Iterator[str]:
+    """A budget, a Service, a network policy and a spread constraint that take no pod do nothing, without a word."""
+    pods = [(one.document["metadata"].get("namespace"), labels) for one in placed for labels in pod_labels(one)]
+    for one in placed:
+        spec, namespace = one.document.get("spec") or {}, one.document["metadata"].get("namespace")
+        selector = {
+            "PodDisruptionBudget": spec.get("selector"),
+            "NetworkPolicy": spec.get("podSelector"),
+            "Service": {"matchLabels": spec["selector"]} if "selector" in spec else None,
+        }.get(one.document.get("kind", ""))
+        if selector is not None and not any(ns == namespace and selects(selector, labels) for ns, labels in pods):
+            yield f"{one}: selects no pod that is rendered in {namespace}"
+        for component in spec.get("components") or ():
+            pod = (component.get("podTemplate") or {}).get("spec") or {}
+            for constraint in pod.get("topologySpreadConstraints") or ():
+                if not any(ns == namespace and selects(constraint.get("labelSelector") or {}, ls) for ns, ls in pods):
+                    yield f"{one}, component {component['name']}: a spread constraint counts no pod"
 
 
 def dynamo_namespace(graph: Document) -> str:

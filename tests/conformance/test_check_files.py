@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from .check_files import PROOFS, check_files, modules
+from .check_files import PROOFS, check_files, modules, selects
 from .sample_files import broken, component, main, sound
 from .workloads import Document, documents, expand, programs
 
@@ -49,13 +49,35 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "twins": ("agreement", lambda d: d.append(of(d, "Service")), "stands in"),
     "claim": ("agreement", lambda d: d.remove(of(d, "ResourceClaimTemplate")), "no ResourceClaimTemplate"),
     "pool": ("agreement", lambda d: graph(d)["metadata"].update(name="chat-priority-0000"), "no graph here"),
+    "budget": (
+        "agreement",
+        lambda d: of(d, "PodDisruptionBudget")["spec"]["selector"].update(matchLabels={"app": "x"}),
+        "no pod",
+    ),
+    "service": ("agreement", lambda d: of(d, "Service")["spec"].update(selector={"app": "x"}), "selects no pod"),
+    "policy": (
+        "agreement",
+        lambda d: of(d, "NetworkPolicy")["spec"]["podSelector"].update(
+            matchExpressions=[{"key": "nvidia.com/dynamo-component", "operator": "In", "values": ["Prefill"]}]
+        ),
+        "selects no pod",
+    ),
+    "spread": (
+        "agreement",
+        lambda d: component(graph(d), "frontend")["podTemplate"]["metadata"].update(labels={"app": "x"}),
+        "counts no pod",
+    ),
     "flag": ("engine", _args("decode", "--swap-space", "4"), "unrecognized"),
     "frontend word": ("engine", _args("frontend", "--router-mode=kv"), "word of its own"),
     "class": ("config classes", _args("decode", "--speculative-config", '{"tokens":1}'), "no field tokens"),
     "frontend": ("parsers", _args("frontend", "--no-such-flag"), "Unknown arguments"),
     "worker": ("parsers", _args("decode", "--benchmark-points-file", "/x"), "--benchmark-mode"),
     "deprecated": ("parsers", _args("frontend", "--router-temperature", "0"), "deprecated"),
-    "policy": ("parsers", _set("ConfigMap", "router-policy", "policy.yaml", "quantum", "q"), "unknown field `q`"),
+    "router policy": (
+        "parsers",
+        _set("ConfigMap", "router-policy", "policy.yaml", "quantum", "q"),
+        "unknown field `q`",
+    ),
     "pools": ("parsers", _set("ConfigMap", "pools", "pools.json", '"mode"', '"x": 1, "mode"'), "unknown key"),
     "planner": (
         "parsers",
@@ -108,6 +130,18 @@ def test_documents_are_read_alike() -> None:
     """A bare `on` fails before any schema sees it."""
     with pytest.raises(AssertionError, match="differ"):
         documents({"a.yaml": yaml.safe_dump({"a": 1}) + "b: on\n"})
+
+
+def test_selectors_are_read_as_kubernetes_does() -> None:
+    """All parts must hold; an empty selector takes every pod."""
+    labels = {"app": "x"}
+    for operator, values, takes in (
+        ("In", ["x"], True), ("In", ["y"], False), ("NotIn", ["x"], False), ("NotIn", ["y"], True),
+        ("Exists", None, True), ("DoesNotExist", None, False),
+    ):  # fmt: skip
+        rule = {"key": "app", "operator": operator, **({"values": values} if values else {})}
+        assert selects({"matchExpressions": [rule]}, labels) is takes, operator
+    assert selects({}, labels) and not selects({"matchLabels": {"app": "x", "b": "y"}}, labels)
 
 
 def test_variables_are_filled_in_as_the_kubelet_does() -> None:

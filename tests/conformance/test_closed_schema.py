@@ -1,6 +1,7 @@
 """The closed schemas take sound objects of every kind and refuse a wrong one, at the right place."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -223,3 +224,37 @@ def test_every_sample_document_is_sound() -> None:
     for text in sound().values():
         for one in yaml.safe_load_all(text):
             assert schema_problems(one) == [], one["metadata"]["name"]
+
+
+FREE_MAPS = {
+    "labels", "annotations", "matchLabels", "data", "limits", "requests", "selector", "parameters",
+}  # fmt: skip
+"""Fields under which any key may stand (``selector`` of a Service; a LabelSelector of that name is looked into)."""
+
+
+def _mappings(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(node, dict):
+        free = bool(path) and path[-1] in FREE_MAPS and not {"matchLabels", "matchExpressions"} & set(node)
+        if not free:
+            yield path
+        for key, value in node.items():
+            yield from _mappings(value, (*path, key))
+    elif isinstance(node, list):
+        for number, item in enumerate(node):
+            yield from _mappings(item, (*path, number))
+
+
+@pytest.mark.parametrize("file", sorted(sound()))
+def test_an_unknown_key_is_refused_at_every_level(file: str) -> None:
+    """Into each mapping of each sample, one key that nobody knows."""
+    tried = 0
+    for one in yaml.safe_load_all(sound()[file]):
+        for path in _mappings(one):
+            broken = copy.deepcopy(one)
+            node: Any = broken
+            for step in path:
+                node = node[step]
+            node["unknownKey"] = "x"
+            assert any("unknownKey" in line for line in schema_problems(broken)), (one["kind"], path)
+            tried += 1
+    assert tried >= 15
