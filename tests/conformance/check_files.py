@@ -1,16 +1,14 @@
 """All proofs over a folder of rendered files. Each gives the problems that it found, one line each, with the place."""
 
-import json
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
 
 from .admission import admission_problems
+from .agreements import agreement_problems
 from .api_server import api_server_problems
 from .dynamo_tool import Question, ask
 from .kinds import schema_problems
 from .worker_args import class_problems, worker_problems, written_problems
-from .workloads import Document, Files, Placed, Program, documents, programs
+from .workloads import Files, Problems, Program, documents, programs
 
 PARSERS = {
     "dynamo.frontend": "frontend",
@@ -20,8 +18,6 @@ PARSERS = {
     "dynamo.vllm": "vllm",
 }
 """The module that a container runs and the parser that reads its arguments."""
-
-Problems = list[str]
 
 
 def object_problems(files: Files) -> Problems:
@@ -36,118 +32,6 @@ def object_problems(files: Files) -> Problems:
                 wrong += admission_problems(one.document)
         found += [f"{one}: {line}" for line in wrong]
     return found
-
-
-def agreement_problems(files: Files) -> Problems:
-    """What the files say of each other: names that stand twice, references to what is not there."""
-    placed = documents(files)
-    return [*_twins(placed), *_references(placed), *_namespaces(placed), *_selectors(placed)]
-
-
-def _twins(placed: list[Placed]) -> Iterator[str]:
-    seen: dict[Any, str] = {}
-    for one in placed:
-        meta = one.document.get("metadata") or {}
-        key = (one.document.get("apiVersion"), one.document.get("kind"), meta.get("namespace"), meta.get("name"))
-        if key in seen:
-            yield f"{one}: stands in {seen[key]} already"
-        seen[key] = one.file
-
-
-def _references(placed: list[Placed]) -> Iterator[str]:
-    """Claims of a pod name a ResourceClaimTemplate that is rendered, in the pod's namespace."""
-    templates = {
-        (one.document["metadata"].get("namespace"), one.document["metadata"]["name"])
-        for one in placed
-        if one.document.get("kind") == "ResourceClaimTemplate"
-    }
-    for one in placed:
-        namespace = one.document["metadata"].get("namespace")
-        for component in (one.document.get("spec") or {}).get("components") or ():
-            pod = (component.get("podTemplate") or {}).get("spec") or {}
-            for claim in pod.get("resourceClaims") or ():
-                name = claim.get("resourceClaimTemplateName")
-                if name is not None and (namespace, name) not in templates:
-                    yield f"{one}, component {component['name']}: no ResourceClaimTemplate {name}"
-
-
-def pod_labels(one: Placed) -> Iterator[dict[str, str]]:
-    """Labels of every pod that comes of a document, those that Dynamo's operator adds included.
-
-    ai-dynamo/dynamo deploy/operator/internal/consts/consts.go and the controller's GetDGDComponentPodLabels: name of
-    the graph, of the component as written, type, Dynamo namespace.
-    """
-    spec = one.document.get("spec") or {}
-    if one.document.get("kind") == "DynamoGraphDeployment":
-        for component in spec.get("components") or ():
-            template = component.get("podTemplate") or {}
-            yield {
-                **(spec.get("labels") or {}),
-                **((template.get("metadata") or {}).get("labels") or {}),
-                "nvidia.com/dynamo-graph-deployment-name": one.document["metadata"]["name"],
-                "nvidia.com/dynamo-component": component["name"],
-                "nvidia.com/dynamo-component-type": component.get("type", ""),
-                "nvidia.com/dynamo-namespace": dynamo_namespace(one.document),
-            }
-    elif "template" in spec:
-        yield (spec["template"].get("metadata") or {}).get("labels") or {}
-
-
-def selects(selector: Document, labels: dict[str, str]) -> bool:
-    """Whether a LabelSelector takes a pod."""
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    for rule in selector.get("matchExpressions") or ():
-        key, values = rule["key"], rule.get("values") or ()
-        holds = {
-            "In": labels.get(key) in values,
-            "NotIn": labels.get(key) not in values,
-            "Exists": key in labels,
-            "DoesNotExist": key not in labels,
-        }[rule["operator"]]
-        if not holds:
-            return False
-    return True
-
-
-def _selectors(placed: list[Placed]) -> Iterator[str]:
-    """A budget, a Service, a network policy and a spread constraint that take no pod do nothing, without a word."""
-    pods = [(one.document["metadata"].get("namespace"), labels) for one in placed for labels in pod_labels(one)]
-    for one in placed:
-        spec, namespace = one.document.get("spec") or {}, one.document["metadata"].get("namespace")
-        selector = {
-            "PodDisruptionBudget": spec.get("selector"),
-            "NetworkPolicy": spec.get("podSelector"),
-            "Service": {"matchLabels": spec["selector"]} if "selector" in spec else None,
-        }.get(one.document.get("kind", ""))
-        if selector is not None and not any(ns == namespace and selects(selector, labels) for ns, labels in pods):
-            yield f"{one}: selects no pod that is rendered in {namespace}"
-        for component in spec.get("components") or ():
-            pod = (component.get("podTemplate") or {}).get("spec") or {}
-            for constraint in pod.get("topologySpreadConstraints") or ():
-                if not any(ns == namespace and selects(constraint.get("labelSelector") or {}, ls) for ns, ls in pods):
-                    yield f"{one}, component {component['name']}: a spread constraint counts no pod"
-
-
-def dynamo_namespace(graph: Document) -> str:
-    """What the operator gives a graph's components as DYN_NAMESPACE (api/v1beta1, ComputeDynamoNamespace)."""
-    meta = graph["metadata"]
-    return f"{meta.get('namespace')}-{meta['name'].replace('.', '-')}"
-
-
-def _namespaces(placed: list[Placed]) -> Iterator[str]:
-    """A GlobalRouter's pools are graphs that are rendered."""
-    graphs = {dynamo_namespace(one.document) for one in placed if one.document.get("kind") == "DynamoGraphDeployment"}
-    for program in programs(placed):
-        if program.module == "dynamo.global_router" and "--config" in program.args:
-            path = program.args[program.args.index("--config") + 1]
-            if path not in program.mounted:
-                yield f"{program.where}: --config {path} is not mounted"
-                continue
-            pools = json.loads(program.mounted[path])
-            for key in sorted(key for key in pools if key.endswith("_pool_dynamo_namespaces")):
-                for missing in sorted(set(pools[key]) - graphs):
-                    yield f"{program.where}: {key} names {missing}, which is no graph here"
 
 
 def engine_problems(files: Files) -> Problems:
@@ -183,8 +67,11 @@ def parser_problems(files: Files) -> Problems:
 
 
 def _dynamo_environment(program: Program) -> dict[str, str]:
-    """What the container sets and Dynamo's parsers read."""
-    return {name: value for name, value in program.env.items() if name.startswith(("DYN_", "VLLM_", "PROMETHEUS_"))}
+    """What the operator and the container set and Dynamo's parsers read."""
+    given = {"DYN_NAMESPACE": program.dynamo_namespace} if program.dynamo_namespace else {}
+    return given | {
+        name: value for name, value in program.env.items() if name.startswith(("DYN_", "VLLM_", "PROMETHEUS_"))
+    }
 
 
 PROOFS = {
@@ -209,7 +96,4 @@ def check_files(files: Files, proofs: tuple[str, ...] = tuple(PROOFS)) -> None:
 
 def modules(files: Files) -> dict[str, int]:
     """How many containers run which module of Dynamo: a proof over none of them proves nothing."""
-    count: dict[str, int] = defaultdict(int)
-    for program in programs(documents(files)):
-        count[program.module] += 1
-    return dict(count)
+    return dict(Counter(program.module for program in programs(documents(files))))

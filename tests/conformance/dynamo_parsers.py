@@ -36,13 +36,13 @@ def _error(_: argparse.ArgumentParser, message: str) -> None:
 
 def _no_abbreviations() -> None:
     """Dynamo takes ``--router-mod`` for ``--router-mode``; a rendered file spells it out."""
-    argparse.ArgumentParser.error = _error  # type: ignore[method-assign,assignment]
+    argparse.ArgumentParser.error = _error
     original = argparse.ArgumentParser.__init__
 
     def made(self: argparse.ArgumentParser, *args: Any, **options: Any) -> None:
         original(self, *args, **{**options, "allow_abbrev": False})
 
-    argparse.ArgumentParser.__init__ = made  # type: ignore[method-assign]
+    argparse.ArgumentParser.__init__ = made
 
 
 def ask_versions(_: Question) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def _multinode_name(one: dict[str, Any]) -> None:
 
 ADMISSION: dict[str, tuple[Any, str]] = {
     "none": (lambda g: g["spec"].update(components=[]), "at least one"),
-    "too many": (lambda g: g["spec"]["components"].extend({"name": f"c{n}"} for n in range(22)), "at most 25"),
+    "too many": (lambda g: g["spec"]["components"].extend({"name": f"c{n}"} for n in range(21)), "at most 25"),
     "twins": (lambda g: component(g, "decode").update(name="PREFILL"), "two of this name"),
     "epps": (
         lambda g: g["spec"]["components"].extend({"name": n, "type": "epp"} for n in "ab"),

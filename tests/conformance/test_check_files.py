@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from .check_files import PROOFS, check_files, modules, selects
+from .agreements import selects
+from .check_files import PROOFS, check_files, modules
 from .sample_files import broken, component, main, sound
 from .workloads import Document, documents, expand, programs
 
@@ -25,12 +26,16 @@ def test_sound_files_pass(proof: str) -> None:
     """Nothing to say about the samples, and enough to look at."""
     check_files(sound(), (proof,))
     assert modules(sound()) == {
-        "dynamo.frontend": 1, "dynamo.vllm": 2, "dynamo.planner": 1, "dynamo.router": 1, "dynamo.global_router": 1,
+        "dynamo.frontend": 1, "dynamo.vllm": 2, "dynamo.planner": 1, "dynamo.router": 2, "dynamo.global_router": 1,
     }  # fmt: skip
 
 
 def _args(name: str, *words: str) -> Any:
     return lambda documents: main(graph(documents), name)["args"].extend(words)
+
+
+def _router(endpoint: str) -> Any:
+    return lambda documents: main(graph(documents), "router").update(args=["--endpoint", endpoint])
 
 
 def _set(kind: str, name: str, key: str, old: str, new: str) -> Any:
@@ -48,7 +53,9 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "admission": ("objects", lambda d: main(graph(d), "decode").update(image="a:latest"), "no version"),
     "twins": ("agreement", lambda d: d.append(of(d, "Service")), "stands in"),
     "claim": ("agreement", lambda d: d.remove(of(d, "ResourceClaimTemplate")), "no ResourceClaimTemplate"),
-    "pool": ("agreement", lambda d: graph(d)["metadata"].update(name="chat-priority-0000"), "no graph here"),
+    "pool": ("agreement", lambda d: graph(d)["metadata"].update(name="chat-priority-0000"), "no dynamo.router"),
+    "router elsewhere": ("agreement", _router("a.backend.generate"), "not in its own"),
+    "router of nothing": ("agreement", _router("serving-chat-priority-4f2a.decode.generate"), "no dynamo.vllm serves"),
     "budget": (
         "agreement",
         lambda d: of(d, "PodDisruptionBudget")["spec"]["selector"].update(matchLabels={"app": "x"}),

@@ -10,6 +10,8 @@ from .yaml_kit import assert_same_in_yaml_1_1_and_1_2
 
 Files = Mapping[str, str]
 Document = dict[str, Any]
+Problems = list[str]
+"""One line each, with the place; empty if all is well."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,14 @@ class Program:
     env: dict[str, str]
     mounted: dict[str, str]
     """Text of the ConfigMap keys that are mounted, by path in the container."""
-    graph: str = ""
-    component: str = ""
+    dynamo_namespace: str = ""
+    """DYN_NAMESPACE, as the operator sets it; empty outside graphs."""
+
+
+def dynamo_namespace(graph: Document) -> str:
+    """What the operator gives a graph's components as DYN_NAMESPACE (api/v1beta1, ComputeDynamoNamespace)."""
+    meta = graph["metadata"]
+    return f"{meta.get('namespace')}-{meta['name'].replace('.', '-')}"
 
 
 def documents(files: Files) -> list[Placed]:
@@ -61,7 +69,7 @@ def programs(placed: list[Placed]) -> list[Program]:
     }
     found = []
     for one in placed:
-        for where, graph, component, template, container in _containers(one):
+        for where, within, template, container in _containers(one):
             module, args = module_and_args(container)
             if module is None:
                 continue
@@ -70,23 +78,22 @@ def programs(placed: list[Placed]) -> list[Program]:
             mounted = mounted_texts(
                 template, container, {name: data for (ns, name), data in maps.items() if ns == namespace}
             )
-            found.append(
-                Program(f"{one}{where}", module, [expand(word, env) for word in args], env, mounted, graph, component)
-            )
+            words = [expand(word, env) for word in args]
+            found.append(Program(f"{one}{where}", module, words, env, mounted, within))
     return found
 
 
-def _containers(one: Placed) -> Iterator[tuple[str, str, str, Document, Document]]:
+def _containers(one: Placed) -> Iterator[tuple[str, str, Document, Document]]:
+    """Where, the Dynamo namespace, the pod's template, the container."""
     spec = one.document.get("spec") or {}
     if one.document.get("kind") == "DynamoGraphDeployment":
-        graph = one.document["metadata"]["name"]
         for component in spec.get("components") or ():
             main = main_container(component)
             if main is not None:
-                yield f", component {component['name']}", graph, component["name"], component["podTemplate"], main
+                yield f", component {component['name']}", dynamo_namespace(one.document), component["podTemplate"], main
         return
     for container in ((spec.get("template") or {}).get("spec") or {}).get("containers") or ():
-        yield f", container {container['name']}", "", "", spec["template"], container
+        yield f", container {container['name']}", "", spec["template"], container
 
 
 def module_and_args(container: Document) -> tuple[str | None, list[str]]:

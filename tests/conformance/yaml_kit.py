@@ -21,7 +21,7 @@ class StrictLoader(yaml.SafeLoader):
     """PyYAML's safe loader, but a key that stands twice is an error and not the last one's."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for number, key in enumerate(keys):
             if key in keys[:number]:
                 raise yaml.constructor.ConstructorError(
