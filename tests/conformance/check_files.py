@@ -7,8 +7,9 @@ from .agreements import agreement_problems
 from .api_server import api_server_problems
 from .dynamo_tool import Question, ask
 from .kinds import schema_problems
+from .operator_rules import operator_problems
 from .worker_args import class_problems, worker_problems, written_problems
-from .workloads import Files, Problems, Program, documents, programs
+from .workloads import Files, Problems, Program, documents, programs, unreadable
 
 PARSERS = {
     "dynamo.frontend": "frontend",
@@ -21,7 +22,7 @@ PARSERS = {
 
 
 def object_problems(files: Files) -> Problems:
-    """Each object by the closed schema of its kind, by the API server's own rules, by Dynamo's admission."""
+    """Each object by the closed schema of its kind, by the API server's rules, by Dynamo's admission and operator."""
     found = []
     for one in documents(files):
         wrong = schema_problems(one.document)
@@ -29,15 +30,16 @@ def object_problems(files: Files) -> Problems:
             # The rules take the shape as given.
             wrong = api_server_problems(one.document)
             if one.document["kind"] == "DynamoGraphDeployment":
-                wrong += admission_problems(one.document)
+                wrong += admission_problems(one.document) + operator_problems(one.document)
         found += [f"{one}: {line}" for line in wrong]
     return found
 
 
 def engine_problems(files: Files) -> Problems:
     """Each dynamo.vllm worker's flags, choices and types against the pair's lists, and how every program is written."""
-    found = []
-    for program in programs(documents(files)):
+    placed = documents(files)
+    found = unreadable(placed)
+    for program in programs(placed):
         wrong = worker_problems(program.args) if program.module == "dynamo.vllm" else written_problems(program.args)
         found += [f"{program.where}: {line}" for line in wrong]
     return found

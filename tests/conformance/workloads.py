@@ -83,6 +83,17 @@ def programs(placed: list[Placed]) -> list[Program]:
     return found
 
 
+def unreadable(placed: list[Placed]) -> Problems:
+    """Components that no proof of command lines looks into: a shell around the program hides it."""
+    return [
+        f"{one}{where}: `main` runs no `-m dynamo.…` that can be read: {[*(c.get('command') or ()), *(c.get('args') or ())]}"
+        for one in placed
+        if one.document.get("kind") == "DynamoGraphDeployment"
+        for where, _, _, c in _containers(one)
+        if module_and_args(c)[0] is None
+    ]
+
+
 def _containers(one: Placed) -> Iterator[tuple[str, str, Document, Document]]:
     """Where, the Dynamo namespace, the pod's template, the container."""
     spec = one.document.get("spec") or {}
