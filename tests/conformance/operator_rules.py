@@ -1,8 +1,8 @@
 """What Dynamo's operator adds to a component, which a rendered graph must neither repeat nor contradict.
 
-No admission refuses these; the pods come up wrong, or never ready. Sources: facts/serving.md 1.5, and
-ComponentDefaultsFactory in ai-dynamo/dynamo deploy/operator/internal/dynamo/component_common.go: probes and ports come
-by the component's type, and a component without a type gets none.
+No admission refuses these; the pods come up wrong, or never ready. Sources, in ai-dynamo/dynamo
+deploy/operator/internal: consts/consts.go (ports), dynamo/component_common.go and its component_*.go (variables; probes
+and ports come by the component's type in ComponentDefaultsFactory, and a component without a type gets none).
 """
 
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ CONNECTORS = {
     "SimpleCPUOffloadConnector", "LMCacheConnectorV1", "LMCacheMPConnector", "MooncakeConnector",
     "MooncakeStoreConnector", "FlexKVConnectorV1",
 }  # fmt: skip
-"""vllm 0.31.0 distributed/kv_transfer/kv_connector/factory.py, by facts/serving.md section 3 (examples left out)."""
+"""vllm 0.31.0 distributed/kv_transfer/kv_connector/factory.py (examples and other makers' hardware left out)."""
 
 CLASSES = {
     "--kv-transfer-config": "KVTransferConfig",

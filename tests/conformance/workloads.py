@@ -86,11 +86,11 @@ def programs(placed: list[Placed]) -> list[Program]:
 def unreadable(placed: list[Placed]) -> Problems:
     """Components that no proof of command lines looks into: a shell around the program hides it."""
     return [
-        f"{one}{where}: `main` runs no `-m dynamo.…` that can be read: {[*(c.get('command') or ()), *(c.get('args') or ())]}"
+        f"{one}{where}: no `-m dynamo.…` in {[*(container.get('command') or ()), *(container.get('args') or ())]}"
         for one in placed
         if one.document.get("kind") == "DynamoGraphDeployment"
-        for where, _, _, c in _containers(one)
-        if module_and_args(c)[0] is None
+        for where, _, _, container in _containers(one)
+        if module_and_args(container)[0] is None
     ]
 
 
