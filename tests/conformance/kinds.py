@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from .closed_schema import Schema, closed, closed_definitions, problems, validator
-from .shared_folder import shared
 
 HERE = Path(__file__).parent
 KUBERNETES = "1.36"
@@ -26,7 +25,7 @@ BY_CRD = {
     ("nvidia.com/v1alpha1", "DynamoModel"): "dynamomodels",
     ("nvidia.com/v1beta1", "DynamoGraphDeploymentScalingAdapter"): "dynamographdeploymentscalingadapters",
 }
-"""Kinds whose CRD is in the shared folder, with the file's plural."""
+"""Kinds of Dynamo, with the plural of their CRD."""
 
 
 @cache
@@ -58,13 +57,16 @@ def built_in_kinds() -> dict[tuple[str, str], str]:
     return found
 
 
-def crd_schema(plural: str, version: str) -> Schema:
-    """A Dynamo CRD's own schema of 1.2.0; skips the test where the shared folder is absent."""
-    path = shared(f"data/crds/dynamo-1.2.0-fork/nvidia.com_{plural}.yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-    [schema] = [one["schema"]["openAPIV3Schema"] for one in document["spec"]["versions"] if one["name"] == version]
-    return schema
+@cache
+def _cut_crds() -> dict[str, Schema]:
+    """What tools/cut_dynamo_crds.py wrote."""
+    made: dict[str, Schema] = json.loads(gzip.decompress((HERE / "schemas" / "dynamo-1.2.0.json.gz").read_bytes()))
+    return made
+
+
+def crd_schema(plural: str) -> Schema:
+    """A Dynamo CRD's own schema of 1.2.0, pods left open."""
+    return copy.deepcopy(_cut_crds()[plural])
 
 
 def overlaid(schema: Schema, overlay: Mapping[str, Any]) -> Schema:
@@ -95,14 +97,13 @@ def load_overlay() -> dict[str, Any]:
 
 
 @cache
-def _crd_validator(plural: str, version: str) -> Any:
-    schema = crd_schema(plural, version)
+def _crd_validator(plural: str) -> Any:
+    schema = crd_schema(plural)
     if plural != "dynamographdeployments":
         return validator(_with_meta(closed(schema)), _definitions())
     made = closed(overlaid(schema, load_overlay()))
     component = made["properties"]["spec"]["properties"]["components"]["items"]["properties"]
-    # Both: the CRD's copy says what the operator's server keeps, Kubernetes' own what a pod may say today.
-    component["podTemplate"] = {"allOf": [component["podTemplate"], {"$ref": f"urn:k8s:{POD_TEMPLATE}"}]}
+    component["podTemplate"] = {"$ref": f"urn:k8s:{POD_TEMPLATE}"}
     return validator(_with_meta(made), _definitions())
 
 
@@ -137,7 +138,7 @@ def schema_problems(document: Document) -> list[str]:
     """What the closed schema of a document's kind refuses; a kind without a schema is a problem too."""
     kind = (str(document.get("apiVersion")), str(document.get("kind")))
     if kind in BY_CRD:
-        return problems(_crd_validator(BY_CRD[kind], kind[0].partition("/")[2]), document)
+        return problems(_crd_validator(BY_CRD[kind]), document)
     if kind in EXCERPTS:
         return problems(_excerpt_validator(EXCERPTS[kind]), document)
     if kind in built_in_kinds():

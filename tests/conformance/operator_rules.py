@@ -25,9 +25,13 @@ TYPES: dict[str, set[str | None]] = {
 
 ENVIRONMENT = {
     "DYN_COMPONENT", "DYN_DISCOVERY_BACKEND", "DYN_HTTP_PORT", "DYN_NAMESPACE", "DYN_PARENT_DGD_K8S_NAME",
-    "DYN_PARENT_DGD_K8S_NAMESPACE", "DYN_SYSTEM_PORT", "POD_NAME", "POD_NAMESPACE", "POD_UID",
+    "DYN_PARENT_DGD_K8S_NAMESPACE", "POD_NAME", "POD_NAMESPACE", "POD_UID",
 }  # fmt: skip
 """Variables that the operator sets on ``main``."""
+SYSTEM_PORT = "DYN_SYSTEM_PORT"
+"""Set by the operator on every type that serves metrics there; a component without a type has to set it itself, as
+ai-dynamo/dynamo@dad3112c examples/global_planner/v1beta1/global-planner-mocker-test.yaml does for its routers.
+"""
 
 PORTS: dict[str | None, set[int]] = {
     "frontend": {8000},
@@ -53,7 +57,8 @@ def _component(component: Json, where: str) -> Iterator[str]:
     if module in TYPES and kind not in TYPES[module]:
         wanted = " or ".join(sorted(str(one) for one in TYPES[module] if one)) or "none"
         yield f"{where}: {module} as type {kind}, wanted: {wanted}"
-    for name in sorted(ENVIRONMENT & {variable.get("name") for variable in main.get("env") or ()}):
+    theirs = ENVIRONMENT | ({SYSTEM_PORT} if kind else set())
+    for name in sorted(theirs & {variable.get("name") for variable in main.get("env") or ()}):
         yield f"{where}: sets {name}, which is the operator's"
     for port in sorted(PORTS.get(kind, set()) & {one.get("containerPort") for one in main.get("ports") or ()}):
         yield f"{where}: declares port {port}, which is the operator's"

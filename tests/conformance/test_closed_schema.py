@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from . import cel
 from .closed_schema import closed, problems, validator
 from .kinds import KUBERNETES, crd_schema, kubernetes_release, load_overlay, overlaid, schema_problems
 from .sample_files import component, document, graph, main, sound
+from .shared_folder import shared
 
 CORE_KINDS = ["DaemonSet", "PodDisruptionBudget", "NetworkPolicy", "ServiceAccount", "Service", "Job", "PriorityClass"]
 CORE_KINDS += ["ConfigMap", "ResourceClaimTemplate"]
@@ -156,7 +158,7 @@ def test_other_kinds_of_operators() -> None:
 
 def test_the_overlay_adds_what_1_2_0_refuses() -> None:
     """Without the overlay each of its fields is unknown, so none of it is there for nothing."""
-    schema = crd_schema("dynamographdeployments", "v1beta1")
+    schema = crd_schema("dynamographdeployments")
     plain = validator(closed(schema))
     one = graph()
     one["spec"].update(providerOverride={"apiVersion": "grove.io/v1alpha1", "value": {}})
@@ -258,3 +260,13 @@ def test_an_unknown_key_is_refused_at_every_level(file: str) -> None:
             assert any("unknownKey" in line for line in schema_problems(broken)), (one["kind"], path)
             tried += 1
     assert tried >= 15
+
+
+def test_the_kept_dynamo_schemas_are_those_of_the_crds() -> None:
+    """Cut out again from the CRDs beside the repository, to the same bytes of meaning."""
+    folder = shared("data/crds/dynamo-1.2.0-fork/nvidia.com_dynamomodels.yaml").parent
+    code = (Path(__file__).parents[2] / "tools" / "cut_dynamo_crds.py").read_text(encoding="utf-8")
+    tool: dict[str, Any] = {"__name__": "tool", "__file__": str(Path(__file__).parents[2] / "tools" / "x.py")}
+    exec(compile(code, "cut_dynamo_crds.py", "exec"), tool)
+    for plural, schema in tool["schemas"](folder).items():
+        assert crd_schema(plural) == schema

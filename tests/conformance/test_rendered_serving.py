@@ -8,11 +8,9 @@ import pytest
 
 from inferfab.environment.loading import load
 from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.render.serving import serving_files
 
 from .check_files import PROOFS, check_files, modules
-
-# The harness was written beside the renderer; the merge of both takes this line's skip away.
-serving = pytest.importorskip("inferfab.render.serving", reason="serving_files is not written yet")
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp")
@@ -31,8 +29,7 @@ CELLS = [(name, cell.name) for name in ENVIRONMENTS for cell in fleet(name).cell
 @cache
 def rendered(name: str, cell_name: str) -> Mapping[str, str]:
     cell = next(cell for cell in fleet(name).cells if cell.name == cell_name)
-    files: Mapping[str, str] = serving.serving_files(fleet(name), cell)
-    return files
+    return serving_files(fleet(name), cell)
 
 
 @pytest.mark.parametrize("proof", PROOFS)

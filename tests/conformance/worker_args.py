@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from .engine_flags import BOUNDS, FlagError, Parser, add_engine_flags, takes_json
-from .shared_folder import shared
 
 DATA = Path(__file__).resolve().parents[2] / "constructs" / "inferfab" / "catalog" / "data"
 DYNAMO, VLLM = "1.6.1", "0.31.0"
@@ -54,7 +53,7 @@ def wrapper_flag_list(version: str = DYNAMO) -> dict[str, Any]:
 @cache
 def config_classes(version: str = VLLM) -> Classes:
     """The config classes of a vLLM; skips the test where the shared folder is absent."""
-    path = shared(f"data/engines/vllm_config_classes_{version}.json")
+    path = Path(__file__).parent / "schemas" / f"vllm_config_classes_{version}.json"
     classes: Classes = json.loads(path.read_text(encoding="utf-8"))["classes"]
     return classes
 
