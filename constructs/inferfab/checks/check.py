@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.delivery
 import inferfab.checks.engine
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
+import inferfab.checks.joining
 import inferfab.checks.memory
 import inferfab.checks.money
 import inferfab.checks.names
