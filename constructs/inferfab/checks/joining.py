@@ -105,11 +105,12 @@ def locality_can_be_kept(facts: Facts) -> Iterator[Problem]:
             labels = {locality_label(cell.node_group(role.node_group)) for role in pool.roles}
             if pool.name in routed:
                 what, severity = (
-                    "the router over the model's tiers chooses prefill and decode, and knows no places",
+                    f"`{pool.name}` stands behind the router over its model's tiers, which knows no places",
                     None,
                 )
             elif None in labels:
-                what = f"{cell.node_group(pool.roles[0].node_group).instance} of `{pool.name}` reports no place in its zone"
+                instance = cell.node_group(pool.roles[0].node_group).instance
+                what = f"{instance} of `{pool.name}` reports no place in its zone"
             else:
                 what = f"where a node of `{pool.name}` stands is known after its launch only: a place may lack a role"
                 severity = "warning"
