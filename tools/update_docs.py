@@ -16,7 +16,7 @@ EXCERPT = re.compile(
     r"(<!-- excerpt: inferfab (?P<command>[^>]*?)(?: lines (?P<lines>\d+))? -->\n)```\n.*?```\n", re.DOTALL
 )
 
-WRITING = ("synth", "bootstrap")
+WRITING = ("synth", "bootstrap", "render")
 """Commands that leave files; they run in a temporary folder."""
 
 
