@@ -18,6 +18,7 @@ import inferfab.checks.references  # noqa: F401 - importing a module enters its 
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import run_stage
+from inferfab.checks.rule_changes import changed
 from inferfab.environment.cells import NewNetwork
 from inferfab.environment.engine import Engine
 from inferfab.environment.environment import Environment
@@ -35,6 +36,8 @@ class Checked:
     findings: tuple[Finding, ...]
     plan: FleetPlan | None
     """None when a part of the file is broken: a plan of the rest would not be what the file asks for."""
+    switched_off: tuple[Finding, ...] = ()
+    """What the environment switched off under `checks`, with its reasons."""
 
     @property
     def ok(self) -> bool:
@@ -67,7 +70,8 @@ def check(loaded: Loaded | str | Path) -> Checked:
     # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
     # from a mistake that is reported already would bury it.
     findings += [f for f in found if whole or (f.severity == "error" and f.rule.split("-")[1] not in _OF_THE_WHOLE)]
-    return Checked(ranked(findings), fleet if whole else None)
+    kept, off = changed(findings, Facts(loaded, environment), whole=whole)
+    return Checked(ranked(kept), fleet if whole else None, ranked(off))
 
 
 _OF_THE_WHOLE = ("CST", "PRM")

@@ -1,0 +1,303 @@
+"""Shell scripts as far as command lines need it: words with their places, variables, and nothing run.
+
+``shlex`` splits words but keeps neither places nor which quotes a ``$`` stood in; bashlex has both, but is GPL.
+So this is a reader of our own for the part of the language that manifests use: quoting, continuation lines, comments,
+``;`` ``&&`` ``||`` ``|`` and newlines, assignments and ``export``, arrays, ``$VAR`` and ``${VAR:-default}``, here
+documents. Tests hold its words against those of a real ``sh``.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(\[[@*]\])?(:?[-=+?][^{}]*)?\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_OPERATORS = (";;", "&&", "||", "|&", ";", "|", "&", "\n", "(", ")", "{", "}")
+_OPENS = {"if", "for", "while", "until", "case", "select"}
+_CLOSES = {"fi", "done", "esac"}
+_SKIPPED = {"then", "else", "elif", "do", "!", "{", "}", "time"}
+_SPACE = " \t\r"
+
+
+@dataclass(frozen=True)
+class ShellWord:
+    """One word after expansion."""
+
+    text: str
+    offset: int
+    """Where it begins in the script."""
+    raw: str
+    """As the script has it."""
+    known: bool = True
+    """False where a part of it is only known when the script runs."""
+
+
+@dataclass
+class _Word:
+    pieces: list[tuple[str, bool]] = field(default_factory=list)
+    """(text, quoted)"""
+    known: bool = True
+    offset: int = 0
+    raw: str = ""
+    split: list[ShellWord] | None = None
+    """An unquoted or array expansion that makes several words."""
+    quoted: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.pieces)
+
+
+class ShellReader:
+    """Reads a script once; :attr:`commands` holds its simple commands in order."""
+
+    def __init__(self, script: str, variables: Mapping[str, str | None]) -> None:
+        self.script = script
+        self.variables: dict[str, list[ShellWord] | str | None] = dict(variables)
+        self.commands: list[list[ShellWord]] = []
+        self.at = 0
+        self.depth = 0
+        self.heredocs: list[str] = []
+        self._run()
+
+    def _run(self) -> None:
+        command: list[ShellWord] = []
+        while True:
+            operator = self._skip_space()
+            if self.at >= len(self.script):
+                self._finish(command)
+                return
+            if operator:
+                self._finish(command)
+                command = []
+                continue
+            if self._redirection():
+                continue
+            if not command and self._assignment():
+                continue
+            word = self._word()
+            if word is None:
+                continue
+            if word.split is not None:
+                command += word.split
+            else:
+                command.append(ShellWord(word.text, word.offset, word.raw, word.known))
+
+    def _finish(self, command: list[ShellWord]) -> None:
+        while command and command[0].text in (*_OPENS, *_CLOSES, *_SKIPPED):
+            self.depth += (command[0].text in _OPENS) - (command[0].text in _CLOSES)
+            if command[0].text in ("for", "select") and len(command) > 1:
+                self.variables[command[1].text] = None
+                command = []
+                return
+            command = command[1:]
+        while command and (assigned := _ASSIGNMENT.match(command[0].text)):
+            # Behind `then` or `do`, where the reader took it for a word.
+            self._set(assigned[1], command[0].text[assigned.end() :] if command[0].known else None)
+            command = command[1:]
+        if not command:
+            return
+        if command[0].text in ("export", "declare", "local", "readonly", "typeset"):
+            for word in command[1:]:
+                match = _ASSIGNMENT.match(word.text)
+                if match:
+                    self._set(match[1], word.text[match.end() :] if word.known else None)
+            return
+        if command[0].text in ("read", "unset"):
+            for word in command[1:]:
+                self.variables[word.text] = None
+        self.commands.append(command)
+
+    def _set(self, name: str, value: "str | list[ShellWord] | None") -> None:
+        # In a branch or a loop nobody knows which assignment was the last.
+        self.variables[name] = value if self.depth <= 0 else None
+
+    def _skip_space(self) -> bool:
+        """Move to the next word; True if an operator was passed."""
+        passed = False
+        while self.at < len(self.script):
+            rest = self.script[self.at : self.at + 2]
+            if rest == "\\\n":
+                self.at += 2
+            elif rest[0] in _SPACE:
+                self.at += 1
+            elif rest[0] == "#":
+                end = self.script.find("\n", self.at)
+                self.at = len(self.script) if end < 0 else end
+            else:
+                operator = next((o for o in _OPERATORS if self.script.startswith(o, self.at)), None)
+                if operator is None or (operator in "{}" and self.script[self.at + 1 : self.at + 2].strip(" \t\n;")):
+                    return passed
+                self.at += len(operator)
+                passed = True
+                if operator == "\n":
+                    self._skip_heredocs()
+        return passed
+
+    def _skip_heredocs(self) -> None:
+        for end in self.heredocs:
+            match = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.script, self.at)
+            self.at = match.end() if match else len(self.script)
+        self.heredocs = []
+
+    def _redirection(self) -> bool:
+        match = re.compile(r"[0-9]*(<<-?|[<>]&?|>>|&>>?|>\|)[ \t]*").match(self.script, self.at)
+        if match is None or (match[0][0].isdigit() and match[1][0] not in "<>"):
+            return False
+        self.at = match.end()
+        target = self._word()
+        if match[1] in ("<<", "<<-") and target is not None:
+            self.heredocs.append(target.text)
+        return True
+
+    def _assignment(self) -> bool:
+        match = _ASSIGNMENT.match(self.script, self.at)
+        if match is None:
+            return False
+        self.at = match.end()
+        name, adds = match[1], match[2] == "+="
+        before = self.variables.get(name)
+        if self.script.startswith("(", self.at):
+            self.at += 1
+            words = self._array()
+            old = before if isinstance(before, list) else []
+            self._set(name, [*old, *words] if adds else words)
+            return True
+        ends = self.at >= len(self.script) or self.script[self.at] in f"{_SPACE}\n;&|"
+        word = None if ends else self._word()
+        value = "" if word is None else word.text if word.known and word.split is None else None
+        if word is not None and word.split is not None and all(w.known for w in word.split):
+            value = " ".join(w.text for w in word.split)
+        self._set(name, f"{before}{value}" if adds and isinstance(before, str) and value is not None else value)
+        return True
+
+    def _array(self) -> list[ShellWord]:
+        words: list[ShellWord] = []
+        while self.at < len(self.script):
+            char = self.script[self.at]
+            if char == ")":
+                self.at += 1
+                break
+            if char in f"{_SPACE}\n":
+                self.at += 1
+            elif self.script.startswith("\\\n", self.at):
+                self.at += 2
+            elif char == "#":
+                end = self.script.find("\n", self.at)
+                self.at = len(self.script) if end < 0 else end
+            else:
+                word = self._word()
+                if word is None:
+                    self.at += 1
+                elif word.split is not None:
+                    words += word.split
+                else:
+                    words.append(ShellWord(word.text, word.offset, word.raw, word.known))
+        return words
+
+    def _word(self) -> _Word | None:
+        word = _Word(offset=self.at)
+        while self.at < len(self.script):
+            char = self.script[self.at]
+            if char in f"{_SPACE}\n;&|()<>":
+                break
+            if char == "\\":
+                if self.script.startswith("\\\n", self.at):
+                    self.at += 2
+                    continue
+                word.pieces.append((self.script[self.at + 1 : self.at + 2], True))
+                self.at += 2
+            elif char == "'":
+                end = self.script.find("'", self.at + 1)
+                end = len(self.script) if end < 0 else end
+                word.pieces.append((self.script[self.at + 1 : end], True))
+                word.quoted = True
+                self.at = end + 1
+            elif char == '"':
+                word.quoted = True
+                self._double(word)
+            elif char in "$`":
+                self._dollar(word, quoted=False)
+            else:
+                word.pieces.append((char, False))
+                self.at += 1
+        if self.at == word.offset:
+            return None
+        word.raw = self.script[word.offset : self.at]
+        if not word.quoted and not word.text and word.known and word.split is None:
+            word.split = []  # an empty variable, unquoted, is no word at all
+        return word
+
+    def _double(self, word: _Word) -> None:
+        self.at += 1
+        while self.at < len(self.script) and self.script[self.at] != '"':
+            char = self.script[self.at]
+            if char == "\\" and self.script[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                following = self.script[self.at + 1]
+                word.pieces.append(("" if following == "\n" else following, True))
+                self.at += 2
+            elif char in "$`":
+                self._dollar(word, quoted=True)
+            else:
+                word.pieces.append((char, True))
+                self.at += 1
+        self.at += 1
+
+    def _dollar(self, word: _Word, *, quoted: bool) -> None:
+        begin = self.at
+        if self.script[self.at] == "`" or self.script.startswith("$(", self.at):
+            self._command_substitution()
+            word.pieces.append((self.script[begin : self.at], True))
+            word.known = False
+            return
+        match = _VARIABLE.match(self.script, self.at)
+        if match is None:
+            special = re.compile(r"\$(\{[^{}]*\}|[0-9@*#?$!-])").match(self.script, self.at)
+            self.at = special.end() if special else self.at + 1
+            word.pieces.append((self.script[begin : self.at], True))
+            word.known = word.known and special is None
+            return
+        self.at = match.end()
+        name, otherwise = match[1] or match[4], match[3] or ""
+        value = self.variables.get(name)
+        if value is None and name not in self.variables and otherwise.lstrip(":")[:1] in ("-", "="):
+            value = ShellReader(f"_={otherwise.lstrip(':')[1:]}", {}).variables.get("_")
+        if isinstance(value, list):
+            if not word.text and (match[2] or not quoted):
+                word.split = [*(word.split or []), *(_moved(w, begin, match[0]) for w in value)]
+                return
+            value = " ".join(w.text for w in value)
+        if value is None:
+            word.pieces.append((match[0], True))
+            word.known = False
+        elif not quoted and not word.text and value.split() != [value] and value.split():
+            word.split = [*(word.split or []), *(ShellWord(part, begin, match[0]) for part in value.split())]
+        else:
+            word.pieces.append((value, quoted))
+
+    def _command_substitution(self) -> None:
+        if self.script[self.at] == "`":
+            end = self.script.find("`", self.at + 1)
+            self.at = len(self.script) if end < 0 else end + 1
+            return
+        depth = 0
+        while self.at < len(self.script):
+            char = self.script[self.at]
+            depth += (char == "(") - (char == ")")
+            self.at += 1
+            if depth == 0 and char == ")":
+                return
+
+
+def _moved(word: ShellWord, offset: int, raw: str) -> ShellWord:
+    """A word of an array keeps the place at which it was written."""
+    return word if word.raw else ShellWord(word.text, offset, raw, word.known)
+
+
+def shell_commands(script: str, variables: Mapping[str, str | None]) -> list[list[ShellWord]]:
+    """The simple commands of a script. Never raises; what is not understood is left as it stands.
+
+    :param variables: environment of the container; None for a variable whose value is not in the manifest.
+    """
+    return ShellReader(script, variables).commands
