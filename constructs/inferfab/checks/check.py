@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.capacity
+import inferfab.checks.changes
 import inferfab.checks.engine
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
+import inferfab.checks.layout
 import inferfab.checks.memory
 import inferfab.checks.money
 import inferfab.checks.names
@@ -14,7 +17,28 @@ import inferfab.checks.networks
 import inferfab.checks.offers
 import inferfab.checks.placement
 import inferfab.checks.promises
-import inferfab.checks.references  # noqa: F401 - importing a module enters its rules
+import inferfab.checks.references
+import inferfab.checks.scaling
+import inferfab.checks.serving.agreement
+import inferfab.checks.serving.devices
+import inferfab.checks.serving.flags
+import inferfab.checks.serving.graphs
+import inferfab.checks.serving.images
+import inferfab.checks.serving.immutable
+import inferfab.checks.serving.kv_events
+import inferfab.checks.serving.kv_roles
+import inferfab.checks.serving.memory
+import inferfab.checks.serving.planner
+import inferfab.checks.serving.ports
+import inferfab.checks.serving.resources
+import inferfab.checks.serving.scaling
+import inferfab.checks.serving.selecting
+import inferfab.checks.serving.shapes
+import inferfab.checks.serving.speculative
+import inferfab.checks.serving.transport
+import inferfab.checks.serving.updates
+import inferfab.checks.serving.volumes
+import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import run_stage

@@ -2,26 +2,7 @@
 
 from dataclasses import dataclass
 
-import inferfab.checks.check
-import inferfab.checks.serving.agreement
-import inferfab.checks.serving.devices
-import inferfab.checks.serving.flags
-import inferfab.checks.serving.graphs
-import inferfab.checks.serving.images
-import inferfab.checks.serving.immutable
-import inferfab.checks.serving.kv_events
-import inferfab.checks.serving.kv_roles
-import inferfab.checks.serving.memory
-import inferfab.checks.serving.planner
-import inferfab.checks.serving.ports
-import inferfab.checks.serving.resources
-import inferfab.checks.serving.scaling
-import inferfab.checks.serving.selecting
-import inferfab.checks.serving.shapes
-import inferfab.checks.serving.speculative
-import inferfab.checks.serving.transport
-import inferfab.checks.serving.updates
-import inferfab.checks.serving.volumes  # noqa: F401 - importing a module enters its rules
+import inferfab.checks.check  # noqa: F401 - enters every rule
 from inferfab.checks.registry import RULES, finding_in_manifests, run_on_manifests
 from inferfab.checks.serving.unseen import judged, unseen
 from inferfab.findings import Finding, has_errors, ranked

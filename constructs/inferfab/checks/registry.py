@@ -120,6 +120,16 @@ def on_manifests(id: str) -> Callable[[RunManifests], RunManifests]:
     return enter
 
 
+def on_plan(id: str) -> Callable[[Run], Run]:
+    """Let a rule of manifests judge plans too."""
+
+    def enter(run: Run) -> Run:
+        RULES[id] = replace(RULES[id], run=run, stage="plan")
+        return run
+
+    return enter
+
+
 def run_on_manifests(manifests: "Manifests") -> Iterator[Finding]:
     """Findings of every rule that judges manifests."""
     for each in sorted(RULES.values(), key=lambda r: r.id):

@@ -31,7 +31,7 @@ def processes_of(container: Container, *, default: Program | None = None) -> tup
     :param default: what the image starts where the container names no command.
     """
     found = list(_started(container))
-    if not found and not container.command.exists:
+    if not found and not container.command.value:
         program = default or _entrypoint(container)
         if program is not None:
             words = [w for line in command_lines(container) for w in line]

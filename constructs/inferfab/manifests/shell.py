@@ -162,7 +162,11 @@ class ShellReader:
             self.at += 1
             words = self._array()
             old = before if isinstance(before, list) else []
-            self._set(name, [*old, *words] if adds else words)
+            if adds and self.depth > 0:
+                # Nobody knows whether the branch is taken: what was there stays, and more may follow.
+                self.variables[name] = [*old, ShellWord(f"${name}", match.start(), match[0], known=False)]
+            else:
+                self._set(name, [*old, *words] if adds else words)
             return True
         ends = self.at >= len(self.script) or self.script[self.at] in f"{_SPACE}\n;&|"
         word = None if ends else self._word()

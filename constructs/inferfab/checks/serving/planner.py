@@ -39,7 +39,7 @@ def config_of(process: Process) -> tuple[dict[str, Any] | None, Spot]:
 
 
 @manifest_rule(
-    "IF-SCL-004",
+    "IF-SCL-003",
     "planner settings that nothing reads, or that contradict",
     joins=("engine", "cluster", "promise"),
     why="the planner takes unknown keys without a word and goes on with defaults: it scales by other targets than "
@@ -135,7 +135,7 @@ def _together(config: dict[str, Any], where: Spot) -> Iterator[Problem]:
 
 
 @manifest_rule(
-    "IF-SCL-005",
+    "IF-SCL-004",
     "a planner that reads no Prometheus",
     severity="warning",
     joins=("engine", "cluster"),

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inferfab.checks.registry import Problem, manifest_rule
+import inferfab.checks.placement  # noqa: F401 - enters IF-PLC-007, which judges manifests too
+from inferfab.checks.registry import Problem, manifest_rule, on_manifests
 from inferfab.checks.serving.manifest_views import spot
 from inferfab.checks.serving.planner import config_of, planners
 from inferfab.checks.serving.views import Spot
@@ -165,16 +166,7 @@ def _budget(
         )
 
 
-@manifest_rule(
-    "IF-SCL-003",
-    "workers that may be scaled to none",
-    severity="warning",
-    joins=("cluster", "engine", "promise"),
-    why="a model without a worker is no longer listed: its requests end with 404 instead of waiting for a new worker, "
-    "and a pair without one of its sides answers 503.",
-    do="keep at least one worker of each role, or put something in front that holds requests back.",
-    source="run of ai-dynamo 1.6.1 on loopback (decode without prefill: 503); KEDA: minReplicaCount is 0 by default",
-)
+@on_manifests("IF-PLC-007")
 def never_none(manifests: Manifests) -> Iterator[Problem]:
     for scaler in scalers(manifests):
         workload = _scaled(manifests, scaler)

@@ -33,8 +33,17 @@ def selected(manifests: Manifests, namespace: str, selector: Mapping[str, str], 
     for workload in manifests.workloads:
         same = not namespace or not workload.namespace or namespace == workload.namespace
         same = same and workload.graph is None and (not file or manifests.together(file, workload.file))
-        if same and all(workload.pod.labels.get(k) == v for k, v in selector.items()):
+        labels = {**workload.pod.labels, **_added(workload)}
+        if same and all(labels.get(k) == v for k, v in selector.items()):
             yield workload
+
+
+def _added(workload: Workload) -> dict[str, str]:
+    """Labels that the LeaderWorkerSet's controller gives to a leader."""
+    if workload.kind != "LeaderWorkerSet":
+        return {}
+    group = "leaderworkerset.sigs.k8s.io"
+    return {f"{group}/name": workload.name, f"{group}/worker-index": "0"}
 
 
 def _injected(selector: Mapping[str, str]) -> bool:

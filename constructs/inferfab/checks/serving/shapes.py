@@ -11,6 +11,15 @@ from inferfab.checks.serving.register import judges_manifests, of_manifests, ser
 from inferfab.checks.serving.views import EngineView, Serving
 from inferfab.manifests.model import Manifests
 
+_RANKS_ELSEWHERE = (
+    "--data-parallel-rank",
+    "--data-parallel-start-rank",
+    "--data-parallel-hybrid-lb",
+    "--data-parallel-external-lb",
+    "--data-parallel-address",
+    "--enable-elastic-ep",
+    "--nnodes",
+)
 _TP, _PP, _DP = "--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"
 
 
@@ -109,7 +118,8 @@ def gpus_match(manifests: Manifests) -> Iterator[Problem]:
 
 
 def _gpus(engine: EngineView) -> Iterator[Problem]:
-    tensor, pipeline, data = engine.tensor, engine.pipeline, engine.data
+    # Where more flags may come, what is given is the least.
+    tensor, pipeline, data = (engine.whole(f, 1) if f in engine.given else 1 for f in (_TP, _PP, _DP))
     local = engine.whole("--data-parallel-size-local")
     if not engine.gpus or not tensor or not pipeline or not data or engine.workload is None:
         return
@@ -118,8 +128,7 @@ def _gpus(engine: EngineView) -> Iterator[Problem]:
     one, there = tensor * pipeline, engine.gpus * engine.nodes
     needs = one * ranks * (engine.nodes if local is not None else 1)
     # Ranks of data parallelism may be pods of their own, each told which it is.
-    outside = any(f in engine.given for f in ("--data-parallel-rank", "--data-parallel-start-rank", "--data-parallel-"
-                  "hybrid-lb", "--data-parallel-external-lb", "--enable-elastic-ep", "--data-parallel-address", "--nnodes"))  # fmt: skip
+    outside = any(flag in engine.given for flag in _RANKS_ELSEWHERE)
     ray = engine.value("--distributed-executor-backend") == "ray" or engine.value("--data-parallel-backend") == "ray"
     spelled = " x ".join(str(n) for n in (tensor, pipeline, ranks) if n > 1) or "1"
     flag = _TP if _TP in engine.given else _PP if _PP in engine.given else _DP
@@ -131,7 +140,7 @@ def _gpus(engine: EngineView) -> Iterator[Problem]:
             f"ask for {-(-needs // engine.nodes)} GPUs a pod, or split over {there}",
             value=str(tensor),
         )
-    elif needs < there and not outside and not mig and _alone(engine):
+    elif needs < there and not outside and not mig and not engine.hidden and _alone(engine):
         yield where.problem(
             f"{engine.name} has {there} GPUs and uses {needs} ({spelled})",
             f"ask for {needs}, or split over {there}",

@@ -85,6 +85,8 @@ def _backends(engine: EngineView) -> tuple[str, ...]:
 
 def _wants_efa(engine: EngineView) -> bool:
     provider = _env(engine, "FI_PROVIDER")
+    if (engine.json(FLAG) or {}).get("kv_buffer_device") == "cpu":
+        return False  # libfabric over TCP, and said so
     return "LIBFABRIC" in _backends(engine) if provider is None else provider.startswith("efa")
 
 

@@ -3,22 +3,14 @@
 import math
 from collections.abc import Iterator
 
-from inferfab.checks.registry import Problem, manifest_rule
+import inferfab.checks.updates  # noqa: F401 - enters IF-PLC-012, which judges manifests too
+from inferfab.checks.registry import Problem, on_manifests
 from inferfab.checks.serving.manifest_views import spot
 from inferfab.manifests.model import Manifests
 from inferfab.manifests.nodes import Node
 
 
-@manifest_rule(
-    "IF-PLC-013",
-    "a roll-out that needs GPUs beside those that run",
-    severity="info",
-    joins=("pod", "cloud"),
-    why="a new pod waits for GPUs that the old one holds; where the nodes are counted exactly the roll-out stands "
-    "still, and with `maxUnavailable: 0` it never ends.",
-    do="write `strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}`, or keep a spare node.",
-    source="Kubernetes: Deployment rolling update (25 % each by default; surge rounds up, unavailable down)",
-)
+@on_manifests("IF-PLC-012")
 def updates_have_room(manifests: Manifests) -> Iterator[Problem]:
     for workload in manifests.workloads:
         if workload.kind != "Deployment" or not workload.engines or not workload.own_gpus:
@@ -35,6 +27,7 @@ def updates_have_room(manifests: Manifests) -> Iterator[Problem]:
             yield spot(place.ref if place.exists else workload.ref).problem(
                 f"a roll-out of `{workload.name}` starts a new pod of {workload.own_gpus} GPU(s) before it stops one",
                 "write `maxSurge: 0` and `maxUnavailable: 1` where no GPU is spare",
+                severity="info",
             )
 
 

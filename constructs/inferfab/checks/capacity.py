@@ -1,0 +1,36 @@
+"""Reservations against the places that claim them."""
+
+from collections.abc import Iterator
+
+from inferfab.checks.facts import Facts
+from inferfab.checks.registry import Problem, rule
+from inferfab.plan.placement import NodeGroupPlan
+
+
+@rule(
+    "IF-CLD-006",
+    "one reservation in two places",
+    joins=("environment", "cloud"),
+    why="a reservation lies in one zone and is of one machine type: a launch elsewhere does not use it, and starts on "
+    "demand or fails.",
+    do="name the reservation of each zone and machine type, with an id of its own.",
+    source="EC2 On-Demand Capacity Reservations: matching attributes; eksctl#8542, #8320, #7906",
+)
+def reservations_in_one_place(facts: Facts) -> Iterator[Problem]:
+    first: dict[tuple[str, str], NodeGroupPlan] = {}
+    seen: set[tuple[str, str]] = set()
+    for group in facts.fleet.node_groups:
+        if group.capacity.kind not in ("reservation", "capacity_block"):
+            continue
+        before = first.setdefault((group.cloud, group.capacity.id), group)
+        place = (before.zone, before.instance), (group.zone, group.instance)
+        if place[0] != place[1] and (group.cell, group.pool) not in seen:
+            seen.add((group.cell, group.pool))
+            yield Problem(
+                ("cells", group.cell, "pools", group.pool),
+                f"`{group.capacity.id}` is claimed for {group.instance} in {group.zone} and for {before.instance} in "
+                f"{before.zone} ({before.pool} in {before.cell})",
+                "name another reservation here",
+                value=group.capacity.id,
+                of_key=True,
+            )
