@@ -16,6 +16,7 @@ _ROCE_HEADERS_BYTES = 82
 @on_plan("IF-FAB-012")
 def layouts_fit(facts: Facts) -> Iterator[Problem]:
     """What #1, #3 and #4 of the users' complaints have in common: a layout that the machine type refuses."""
+    seen: set[str] = set()
     for group in facts.fleet.node_groups:
         machine = instances(group.cloud)[group.instance]
         slots = [(nic.card, nic.device) for nic in group.layout]
@@ -34,7 +35,8 @@ def layouts_fit(facts: Facts) -> Iterator[Problem]:
                 wrong = f"`{odd.type}` at card {odd.card}, device {odd.device}, which AWS's layout does not have"
         elif sum(n.type == "mrdma" for n in group.layout) > machine.rdma_nic_count:
             wrong = f"more RDMA NICs than the {machine.rdma_nic_count} that it has"
-        if wrong:
+        if wrong and group.pool not in seen:
+            seen.add(group.pool)
             yield Problem(
                 ("pools", group.pool), f"{group.instance} of `{group.name}` has {wrong}", "report it", of_key=True
             )

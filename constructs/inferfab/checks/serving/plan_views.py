@@ -57,7 +57,7 @@ def _view(facts: Facts, at: Placed) -> EngineView:
         privileged=engine.privileged,
         capabilities=engine.capabilities,
         # Google's NICs and DRANET's come by annotation and claim.
-        networked=at.role.fabric.kind != "tcp" and not engine.resources,
+        networked=at.role.fabric.kind == "roce" or at.cell.fabric.plugin == "dranet",
         gpus=engine.gpus,
         nodes=at.group.nodes_per_worker,
     )

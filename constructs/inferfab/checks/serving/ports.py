@@ -187,7 +187,6 @@ def _taken(workload: Workload, process: Process) -> Iterator[_Taken]:
         system = process.env("DYN_SYSTEM_PORT")
         if process.program == "dynamo.vllm" and (system is None or system.value == str(_SYSTEM)):
             yield _Taken(_SYSTEM, _SYSTEM, f"the operator's health port of {name}", spot(process.ref))
-    yield from _events(view, ranks, name)
     transfer = transfer_of(view)
     if transfer is not None and transfer.nixl is not None:
         variable = view.env.get("VLLM_NIXL_SIDE_CHANNEL_PORT")
@@ -195,6 +194,7 @@ def _taken(workload: Workload, process: Process) -> Iterator[_Taken]:
         if first and first.isdigit():
             where = variable.spot if variable else view.spot
             yield _Taken(int(first), int(first) + ranks - 1, f"the side channel of {name}", where)
+    yield from _events(view, ranks, name)
 
 
 def _events(view: EngineView, ranks: int, name: str) -> Iterator[_Taken]:

@@ -62,7 +62,9 @@ def experts_exist(serving: Serving) -> Iterator[Problem]:
     for engine in serving.engines:
         model = model_of(engine)
         if model is not None and not model.shape.experts and engine.on("--enable-expert-parallel"):
-            yield engine.at("--enable-expert-parallel").problem(f"{model.title} has no experts", "remove it")
+            yield engine.at("--enable-expert-parallel").problem(
+                f"{model.title} has no experts", "remove it, and use more replicas", severity="error"
+            )
 
 
 @judges_manifests("IF-ENG-010")
