@@ -26,6 +26,11 @@ def ref_in(node: Node, offset: int, raw: str) -> Ref:
             return Ref(whole.path, Location(file=whole.at.file, line=place + 1, column=column))
     raw = raw.split("\n", 1)[0]
     before = text.count(raw, 0, offset)
+    # As the file spells it: quotes and backslashes are escaped in quoted scalars.
+    if mark.style == '"':
+        raw = raw.replace("\\", "\\\\").replace('"', '\\"')
+    elif mark.style == "'":
+        raw = raw.replace("'", "''")
     for number in range(mark.value[0], min(mark.last_line, len(lines)) + 1):
         line = lines[number - 1]
         at = line.find(raw, mark.value[1] - 1 if number == mark.value[0] else 0)

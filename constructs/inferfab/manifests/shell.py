@@ -36,7 +36,7 @@ class ShellWord:
 @dataclass
 class _Word:
     pieces: list[tuple[str, bool]] = field(default_factory=list)
-    """(text, quoted)"""
+    """(text, whether it came from an unquoted variable, and is split at spaces)"""
     known: bool = True
     offset: int = 0
     raw: str = ""
@@ -210,12 +210,12 @@ class ShellReader:
                 if self.script.startswith("\\\n", self.at):
                     self.at += 2
                     continue
-                word.pieces.append((self.script[self.at + 1 : self.at + 2], True))
+                word.pieces.append((self.script[self.at + 1 : self.at + 2], False))
                 self.at += 2
             elif char == "'":
                 end = self.script.find("'", self.at + 1)
                 end = len(self.script) if end < 0 else end
-                word.pieces.append((self.script[self.at + 1 : end], True))
+                word.pieces.append((self.script[self.at + 1 : end], False))
                 word.quoted = True
                 self.at = end + 1
             elif char == '"':
@@ -229,8 +229,10 @@ class ShellReader:
         if self.at == word.offset:
             return None
         word.raw = self.script[word.offset : self.at]
-        if not word.quoted and not word.text and word.known and word.split is None:
-            word.split = []  # an empty variable, unquoted, is no word at all
+        if word.split is None and any(expanded for _, expanded in word.pieces):
+            fields = _fields(word)
+            if fields != [word.text]:
+                word.split = [ShellWord(text, word.offset, word.raw, word.known) for text in fields]
         return word
 
     def _double(self, word: _Word) -> None:
@@ -239,12 +241,12 @@ class ShellReader:
             char = self.script[self.at]
             if char == "\\" and self.script[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
                 following = self.script[self.at + 1]
-                word.pieces.append(("" if following == "\n" else following, True))
+                word.pieces.append(("" if following == "\n" else following, False))
                 self.at += 2
             elif char in "$`":
                 self._dollar(word, quoted=True)
             else:
-                word.pieces.append((char, True))
+                word.pieces.append((char, False))
                 self.at += 1
         self.at += 1
 
@@ -252,14 +254,14 @@ class ShellReader:
         begin = self.at
         if self.script[self.at] == "`" or self.script.startswith("$(", self.at):
             self._command_substitution()
-            word.pieces.append((self.script[begin : self.at], True))
+            word.pieces.append((self.script[begin : self.at], False))
             word.known = False
             return
         match = _VARIABLE.match(self.script, self.at)
         if match is None:
             special = re.compile(r"\$(\{[^{}]*\}|[0-9@*#?$!-])").match(self.script, self.at)
             self.at = special.end() if special else self.at + 1
-            word.pieces.append((self.script[begin : self.at], True))
+            word.pieces.append((self.script[begin : self.at], False))
             word.known = word.known and special is None
             return
         self.at = match.end()
@@ -273,12 +275,10 @@ class ShellReader:
                 return
             value = " ".join(w.text for w in value)
         if value is None:
-            word.pieces.append((match[0], True))
+            word.pieces.append((match[0], False))
             word.known = False
-        elif not quoted and not word.text and value.split() != [value] and value.split():
-            word.split = [*(word.split or []), *(ShellWord(part, begin, match[0]) for part in value.split())]
         else:
-            word.pieces.append((value, quoted))
+            word.pieces.append((value, not quoted))
 
     def _command_substitution(self) -> None:
         if self.script[self.at] == "`":
@@ -292,6 +292,29 @@ class ShellReader:
             self.at += 1
             if depth == 0 and char == ")":
                 return
+
+
+def _fields(word: _Word) -> list[str]:
+    """Field splitting: spaces of an unquoted variable's value end a word, and an empty one makes none."""
+    done: list[str] = []
+    current: str | None = "" if word.quoted else None
+    for text, expanded in word.pieces:
+        if not expanded:
+            current = (current or "") + text
+            continue
+        parts = text.split()
+        if text[:1].isspace() and current is not None:
+            done.append(current)
+            current = None
+        for position, part in enumerate(parts):
+            if position:
+                done.append(current or "")
+                current = None
+            current = (current or "") + part
+        if parts and text[-1:].isspace():
+            done.append(current or "")
+            current = None
+    return done if current is None else [*done, current]
 
 
 def _moved(word: ShellWord, offset: int, raw: str) -> ShellWord:
