@@ -66,7 +66,10 @@ def test_ids_never_vanish() -> None:
     assert not set(now) - set(golden), f"enter new ids in {GOLDEN.name}"
 
 
-@pytest.mark.parametrize(("stage", "kinds"), [("file", 11), ("reference", 21), ("plan", 60), ("manifest file", 6), ("manifests", 19), ("change", 3)])
+@pytest.mark.parametrize(
+    ("stage", "kinds"),
+    [("file", 11), ("reference", 21), ("plan", 60), ("manifest file", 6), ("manifests", 19), ("change", 3)],
+)
 def test_stages(stage: str, kinds: int) -> None:
     """Only what is found while reading has nothing to run; each other stage runs over what it is about."""
     rules = [rule for rule in all_rules() if rule.stage == stage]

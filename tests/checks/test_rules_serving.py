@@ -27,7 +27,9 @@ def bend_engine(role: str, change: Callable[[EnginePlan], dict[str, Any]]) -> Be
             pools = []
             for pool in each.pools:
                 roles = tuple(
-                    r.model_copy(update={"engine": r.engine.model_copy(update=change(r.engine))}) if r.role == role else r
+                    r.model_copy(update={"engine": r.engine.model_copy(update=change(r.engine))})
+                    if r.role == role
+                    else r
                     for r in pool.roles
                 )
                 pools.append(pool.model_copy(update={"roles": roles}))
@@ -42,7 +44,11 @@ def with_argument(role: str, flag: str, value: object) -> Bend:
 
     def change(engine: EnginePlan) -> dict[str, Any]:
         kept = tuple(a for a in engine.arguments if a.flag != flag)
-        new = () if value is None else (Argument(flag=flag, value=value if isinstance(value, str) else json.dumps(value)),)
+        new = (
+            ()
+            if value is None
+            else (Argument(flag=flag, value=value if isinstance(value, str) else json.dumps(value)),)
+        )
         return {"arguments": (*kept, *new)}
 
     return bend_engine(role, change)

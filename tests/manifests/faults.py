@@ -407,8 +407,7 @@ def _(c: Tree, a: Tree) -> bool:
 
 @fault("IF-FAB-008", "no memory lock")
 def _(c: Tree, a: Tree) -> bool:
-    there = "rdma/" in str(c.get("resources")) and c.pop("securityContext", None) is not None
-    return there
+    return "rdma/" in str(c.get("resources")) and c.pop("securityContext", None) is not None
 
 
 @fault("IF-FAB-003", "no RDMA device")
@@ -521,7 +520,7 @@ def _(c: Tree, a: Tree) -> bool:
 @fault("IF-POD-001", "a moving tag in a graph")
 def _(c: Tree, a: Tree) -> bool:
     image = str(c["image"])
-    c["image"] = f"{image.split('@')[0].rsplit(':', 1)[0]}:latest"
+    c["image"] = f"{image.split('@', maxsplit=1)[0].rsplit(':', 1)[0]}:latest"
     return "ai-dynamo" in image
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
 from faults import FAULTS, Documents
+
 from inferfab.checks.manifests import check_manifests
 from inferfab.manifests.read import manifests_from_text
 
@@ -65,5 +65,7 @@ def table(injected: list[Injected]) -> str:
         lines.append(f"{rule:<12}{sum(c.caught for c in cases):>4}/{len(cases):<3}  {fault}")
     caught = sum(c.caught for c in injected)
     lines.append(f"{caught} of {len(injected)} caught, {len({r for r, _ in by_rule})} rules")
-    lines += [f"MISSED {c.rule} ({c.fault}) in {c.file}, {c.place}: {', '.join(c.also)}" for c in injected if not c.caught]
+    lines += [
+        f"MISSED {c.rule} ({c.fault}) in {c.file}, {c.place}: {', '.join(c.also)}" for c in injected if not c.caught
+    ]
     return "\n".join(lines)

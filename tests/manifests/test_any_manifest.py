@@ -17,7 +17,7 @@ from inferfab.manifests.read import manifests_from_text
 SECONDS = 3.0
 DOCUMENTS = {p.stem: [d for d in yaml.safe_load_all(p.read_text(encoding="utf-8")) if d] for p in SOUND}
 WRONG: tuple[Any, ...] = (
-    None, True, 0, -1, 10**30, 1e308, math.inf, "", " ", "x", "a" * 3000, "ü-日本", "{", "'", '"', "$(X)", "${X:-", "--",
+    None, True, 0, -1, 10**30, 1e308, math.inf, "", " ", "x", "a" * 3000, "ü", "{", "'", '"', "$(X)", "${X:-", "--",
     "-tp", "--model=", "--kv-transfer-config={", "{{ .Values.x }}", [], {}, [None], [[]], [{}], {"a": 1}, "8Gi", "-5Gi",
     "sh", ["sh", "-c"], ["sh", "-c", "vllm serve $X \\"], {"kind": "List"}, "python3", "tcp://*:99999", "1e999",
 )  # fmt: skip

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from faults import FAULTS
 from mutation_run import SOUND, run, table
 
-from faults import FAULTS
 from inferfab.checks.manifests import check_manifests
 from inferfab.manifests.read import read_manifests
 

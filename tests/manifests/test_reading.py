@@ -41,11 +41,27 @@ STYLES = {
     "short": ('args: [m, -tp, "2"]', "2", "8:22"),
     "underscores": ('args: [m, --tensor_parallel_size, "2"]', "2", "8:41"),
     "command": ('command: [vllm, serve, m, --tensor-parallel-size, "2"]', "2", "8:57"),
-    "module": ("command: [/usr/bin/python3, -u, -m, vllm.entrypoints.openai.api_server]\nargs: [-tp, '2']", "2", "9:19"),
-    "literal block": ("command: [sh, -c]\nargs:\n  - |\n    exec vllm serve m \\\n      --tensor-parallel-size 2", "2", "12:36"),
-    "folded block": ("command: [sh, -c]\nargs:\n  - >-\n    exec vllm serve m\n    --tensor-parallel-size 2", "2", "12:34"),
+    "module": (
+        "command: [/usr/bin/python3, -u, -m, vllm.entrypoints.openai.api_server]\nargs: [-tp, '2']",
+        "2",
+        "9:19",
+    ),
+    "literal block": (
+        "command: [sh, -c]\nargs:\n  - |\n    exec vllm serve m \\\n      --tensor-parallel-size 2",
+        "2",
+        "12:36",
+    ),
+    "folded block": (
+        "command: [sh, -c]\nargs:\n  - >-\n    exec vllm serve m\n    --tensor-parallel-size 2",
+        "2",
+        "12:34",
+    ),
     "double quotes": ('command: [bash, -lc, "exec vllm serve m --tensor-parallel-size 2"]', "2", "8:70"),
-    "two lines in quotes": ('command:\n  - bash\n  - -c\n  - "vllm serve m\n     --tensor-parallel-size 2"', "2", "12:35"),
+    "two lines in quotes": (
+        'command:\n  - bash\n  - -c\n  - "vllm serve m\n     --tensor-parallel-size 2"',
+        "2",
+        "12:35",
+    ),
     "references": ("args: [m, --tensor-parallel-size, $(TP)]\nenv: [{name: TP, value: '2'}]", "2", "8:41"),
 }
 
@@ -69,7 +85,8 @@ def test_documents_are_apart() -> None:
     """A broken document, a template and a list beside a sound one: that one is judged, each of the others is named."""
     text = (
         "# a comment\n---\n" + POD.replace("COMMAND", "args: [m, --port, x]")
-        + "---\na: [\n---\nb: {{ .Values.x }}: {{\n---\n---\nkind: List\nitems:\n- kind: List\n  items:\n  - kind: ConfigMap\n"
+        + "---\na: [\n---\nb: {{ .Values.x }}: {{\n---\n---\nkind: List\nitems:\n- kind: List\n"
+        + "  items:\n  - kind: ConfigMap\n"
     )  # fmt: skip
     read = manifests_from_text(text)
     assert [o.kind for o in read.objects] == ["Pod", "ConfigMap"]
@@ -100,17 +117,35 @@ def test_anchors_and_merges() -> None:
     assert {str(f.location) for f in found} == {"manifests.yaml:4:21"}
 
 
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join(f'*{before}' for _ in range(10))}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+"""A few hundred bytes that stand for a thousand million values."""
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "a: &a [*a]", "a: *b", "? [x]\n: y", "[" * 5000, "{" * 200 + "}" * 200, "- " * 300 + "x", "\t- x", "%YAML 9.9\n---\na: b",
-        "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"{c}: &{c} [{','.join('*' + p for _ in range(10))}]\n".replace("*a0", "*a")
-        for p, c in zip("abcdefgh", "bcdefghi", strict=True)), "\x00", "kind: 1\nspec: []", "kind: Pod\nspec: {containers: {a: b}}",
-        "kind: Pod\nspec:\n  containers: [null, 3, [], {}]", "kind: DynamoGraphDeployment\nspec: {services: [], components: x}",
-        "kind: Deployment\nspec: {template: {spec: {containers: [{args: 7, command: {a: 1}, env: x}]}}}", "!!python/object:os.system x",
+        "a: &a [*a]",
+        "a: *b",
+        "? [x]\n: y",
+        "[" * 5000,
+        "{" * 200 + "}" * 200,
+        "- " * 300 + "x",
+        "\t- x",
+        "%YAML 9.9\n---\na: b",
+        BOMB,
+        "\x00",
+        "kind: 1\nspec: []",
+        "kind: Pod\nspec: {containers: {a: b}}",
+        "kind: Pod\nspec:\n  containers: [null, 3, [], {}]",
+        "kind: DynamoGraphDeployment\nspec: {services: [], components: x}",
+        "kind: Deployment\nspec: {template: {spec: {containers: [{args: 7, command: {a: 1}, env: x}]}}}",
+        "!!python/object:os.system x",
     ],
     ids=range(16),
-)  # fmt: skip
+)
 def test_hostile_text(text: str) -> None:
     """Loops, bombs, towers and wrong types: findings or silence, soon, never an exception."""
     check_manifests(manifests_from_text(text))
@@ -155,14 +190,17 @@ def test_a_key_twice() -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("8Gi", 8 * 2**30), ("500m", 0.5), ("1e3", 1000), ("2E", 2e18), ("1Ei", 2**60), ("0.5", 0.5), ("8 GB", None), ("", None)],
+    [("8Gi", 8 * 2**30), ("500m", 0.5), ("1e3", 1000), ("2E", 2e18), ("1Ei", 2**60), ("0.5", 0.5), ("8 GB", None),
+     ("", None)],
 )  # fmt: skip
 def test_quantities(text: str, number: float | None) -> None:
     """As kubernetes.io documents them."""
     assert quantity(text) == number
 
 
-@pytest.mark.parametrize(("text", "number"), [("8192", 8192), ("8k", 8000), ("8K", 8192), ("1.5M", 1572864), ("x", None)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("8192", 8192), ("8k", 8000), ("8K", 8192), ("1.5M", 1572864), ("x", None)]
+)
 def test_numbers_of_vllm(text: str, number: int | None) -> None:
     """Small letters are decimal, large ones binary (vLLM's human_readable_int)."""
     assert human_whole(text) == number

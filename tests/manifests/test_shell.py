@@ -14,7 +14,9 @@ SHELL = shutil.which("sh")
 PIECES = st.one_of(
     st.text(alphabet="abz019._/:=-+@%", min_size=1, max_size=6),
     st.text(alphabet=" ab\"'\\$#;&|(){}*?~\n", max_size=6).map(shlex.quote),
-    st.sampled_from(("$ONE", "${TWO}", '"$TWO"', '"${ONE}x"', "${NONE:-dflt}", '"a b"', "\\ ", '"\\""', "'$ONE'", "a\\\nb")),
+    st.sampled_from(
+        ("$ONE", "${TWO}", '"$TWO"', '"${ONE}x"', "${NONE:-dflt}", '"a b"', "\\ ", '"\\""', "'$ONE'", "a\\\nb")
+    ),
 )
 
 
@@ -46,7 +48,7 @@ CASES = [
     ("X=(--a 1)\nX+=(--b '2 3')\nvllm \"${X[@]}\"", [["vllm", "--a", "1", "--b", "2 3"]]),
     ("cat <<EOF\nvllm serve not-me\nEOF\nvllm serve me", [["cat"], ["vllm", "serve", "me"]]),
     ("vllm serve m > /log 2>&1 &\nwait", [["vllm", "serve", "m"], ["wait"]]),
-    ("vllm '{\"a\": {\"b\": 1}}'", [["vllm", '{"a": {"b": 1}}']]),
+    ('vllm \'{"a": {"b": 1}}\'', [["vllm", '{"a": {"b": 1}}']]),
     ("for i in 1 2; do vllm $i; done", [["vllm", "$i"]]),
     ("(cd /x; vllm serve m)", [["cd", "/x"], ["vllm", "serve", "m"]]),
 ]
@@ -60,7 +62,7 @@ def test_shapes(script: str, expected: list[list[str]]) -> None:
 
 def test_unknown_is_said() -> None:
     """A variable without a value, a command's output, and one that a branch sets are not guessed."""
-    script = "T=1\nif [ -n \"$Q\" ]; then T=2; fi\nvllm $T $(nproc) ${GONE} `x` fine"
+    script = 'T=1\nif [ -n "$Q" ]; then T=2; fi\nvllm $T $(nproc) ${GONE} `x` fine'
     command = shell_commands(script, {"Q": None})[-1]
     assert [(w.text, w.known) for w in command] == [
         ("vllm", True), ("$T", False), ("$(nproc)", False), ("${GONE}", False), ("`x`", False), ("fine", True),

@@ -20,8 +20,8 @@ from inferfab.findings import Finding, YamlPath
 from inferfab.manifests.files import TextFile
 
 MAX_DEPTH = 100
-MAX_NODES = 500_000
-"""Values of one document after aliases: a few lines of aliases can stand for gigabytes."""
+MAX_ALIASED = 50_000
+"""Values of one document that stand there by aliases: a few lines of them can stand for gigabytes."""
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{|^\s*\$[A-Za-z_]", re.MULTILINE)
 """Helm and Jinja, ERB, `envsubst`."""
 _SEPARATOR = re.compile(r"^---(?=[ \t]|$)", re.MULTILINE)
@@ -44,7 +44,7 @@ class Document:
     file: TextFile
     tree: Any = None
     marks: dict[YamlPath, Mark] = field(default_factory=dict)
-    nodes: int = 0
+    aliased: int = 0
 
 
 class _TooMuch(Exception):
@@ -175,15 +175,14 @@ class _Composer:
             waiting += [((*old, key), (*new, key), item) for key, item in inside]
 
     def _count(self) -> None:
-        self.document.nodes += 1
-        if self.document.nodes > MAX_NODES:
-            raise _TooMuch(f"has more than {MAX_NODES:,} values")
+        self.document.aliased += 1
+        if self.document.aliased > MAX_ALIASED:
+            raise _TooMuch(f"has more than {MAX_ALIASED:,} values by aliases")
 
     def _wants_key(self) -> bool:
         return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
 
     def _put(self, value: Any, last: int, style: str, *, text: str) -> YamlPath:
-        self._count()
         if not self.stack:
             self.document.tree = value
             self.document.marks[()] = Mark(self.at, self.at, last, style)

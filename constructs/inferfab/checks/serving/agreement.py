@@ -4,6 +4,7 @@ Sources: vLLM 0.31.0 vllm/distributed/kv_transfer/kv_connector/v1/nixl (metadata
 tp_mapping.py, base_worker.py), vllm#29503, vllm#43523, vllm#22430.
 """
 
+import json
 from collections.abc import Iterator
 
 import inferfab.checks.engine  # noqa: F401 - enters IF-ENG-004, which judges manifests too
@@ -142,6 +143,12 @@ def _connectors(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:
     if mine and other and mine != other:
         yield decode.at("--kv-transfer-config").problem(
             f"{decode.name} moves KV cache with {mine} and {prefill.name} with {other}", f"use {other} on both sides"
+        )
+    elif ours.nixl and theirs.nixl and not set(ours.backends) & set(theirs.backends):
+        yield decode.at("--kv-transfer-config").problem(
+            f"NIXL of {decode.name} runs over {' and '.join(ours.backends)} and that of {prefill.name} over "
+            f"{' and '.join(theirs.backends)}",
+            f'write `"backends":{json.dumps(theirs.backends)}` on both sides',
         )
 
 
