@@ -9,9 +9,10 @@ from pathlib import Path
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path[:0] = [str(TESTS / "manifests"), str(TESTS / "checks")]
 
+from environment_faults import run as run_environments  # noqa: E402
 from mutation_run import run, table  # noqa: E402
 
 if __name__ == "__main__":
-    injected = list(run())
+    injected = [*run(), *run_environments()]
     print(table(injected))
     sys.exit(any(not each.caught for each in injected))

@@ -50,6 +50,8 @@ CASES = [
     ("vllm serve m > /log 2>&1 &\nwait", [["vllm", "serve", "m"], ["wait"]]),
     ('vllm \'{"a": {"b": 1}}\'', [["vllm", '{"a": {"b": 1}}']]),
     ("for i in 1 2; do vllm $i; done", [["vllm", "$i"]]),
+    ('CMD="vllm serve m --a 1"\n$CMD', [["vllm", "serve", "m", "--a", "1"]]),
+    ("CMD='vllm serve m'\neval \"$CMD --b '2 3' &\"", [["vllm", "serve", "m", "--b", "2 3"]]),
     ("(cd /x; vllm serve m)", [["cd", "/x"], ["vllm", "serve", "m"]]),
 ]
 

@@ -157,6 +157,15 @@ class Manifests:
         names = Counter((o.kind, o.namespace, o.name) for o in self.objects)
         return any(count > 1 for count in names.values())
 
+    @cached_property
+    def _folders_of_variants(self) -> frozenset[PurePath]:
+        """Folders in which one object stands more than once."""
+        names = Counter((PurePath(o.file).parent, o.kind, o.namespace, o.name) for o in self.objects)
+        return frozenset(key[0] for key, count in names.items() if count > 1)
+
     def together(self, one: str, other: str) -> bool:
         """Objects of these files are applied together, as far as anybody can tell."""
-        return not self.alternatives or PurePath(one).parent == PurePath(other).parent
+        if one == other or not self.alternatives:
+            return True
+        folder = PurePath(one).parent
+        return folder == PurePath(other).parent and folder not in self._folders_of_variants

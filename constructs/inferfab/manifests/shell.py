@@ -52,8 +52,9 @@ class _Word:
 class ShellReader:
     """Reads a script once; :attr:`commands` holds its simple commands in order."""
 
-    def __init__(self, script: str, variables: Mapping[str, str | None]) -> None:
+    def __init__(self, script: str, variables: Mapping[str, str | None], nested: int = 0) -> None:
         self.script = script
+        self.nested = nested
         self.variables: dict[str, list[ShellWord] | str | None] = dict(variables)
         self.commands: list[list[ShellWord]] = []
         self.at = 0
@@ -103,6 +104,13 @@ class ShellReader:
                 match = _ASSIGNMENT.match(word.text)
                 if match:
                     self._set(match[1], word.text[match.end() :] if word.known else None)
+            return
+        if command[0].text == "eval" and len(command) > 1 and all(w.known for w in command) and self.nested < 4:
+            # What it runs stands at the word that it was given.
+            text, first = " ".join(w.text for w in command[1:]), command[1]
+            plain = {n: v for n, v in self.variables.items() if v is None or isinstance(v, str)}
+            for inner in ShellReader(text, plain, self.nested + 1).commands:
+                self.commands.append([ShellWord(w.text, first.offset, first.raw, w.known) for w in inner])
             return
         if command[0].text in ("read", "unset"):
             for word in command[1:]:

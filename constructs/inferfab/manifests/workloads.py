@@ -121,6 +121,11 @@ def _bare(one: Object, spec: Node, replicas: Node, name: str) -> Workload:
     return _single(one, wrapped if path[-1] != "spec" else template, replicas=replicas, name=name)
 
 
+def is_read(kind: str) -> bool:
+    """Pods of this kind are understood."""
+    return kind in _KINDS
+
+
 _KINDS: dict[str, Callable[[Object], Iterator[Workload]]] = {
     "Deployment": _of_template,
     "StatefulSet": _of_template,
@@ -132,6 +137,7 @@ _KINDS: dict[str, Callable[[Object], Iterator[Workload]]] = {
     "LeaderWorkerSet": _of_leader_worker_set,
     "DisaggregatedSet": _of_disaggregated_set,
     "LLMInferenceService": _of_llm_inference,
+    "LLMInferenceServiceConfig": _of_llm_inference,
     "InferenceService": _of_inference_service,
     "ServingRuntime": _of_serving_runtime,
     "ClusterServingRuntime": _of_serving_runtime,

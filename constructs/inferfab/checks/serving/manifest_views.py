@@ -30,7 +30,10 @@ def _others(manifests: Manifests) -> Iterator[Serving]:
     together: dict[tuple[str, str], list[Workload]] = {}
     for workload in manifests.workloads:
         if workload.graph is None:
-            together.setdefault((str(PurePath(workload.file).parent), workload.namespace), []).append(workload)
+            folder = PurePath(workload.file).parent
+            variants = not manifests.together(workload.file, str(folder / "another file"))
+            place = workload.file if variants else str(folder)
+            together.setdefault((place, workload.namespace), []).append(workload)
     for workloads in together.values():
         engines = [engine_view(w, p) for w in workloads for p in w.engines]
         fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(w, p))

@@ -109,6 +109,7 @@ def _service(node: Node, name: str, workload: Workload) -> Iterator[Problem]:
     ports, names = listening(workload), _names(workload)
     if not ports or not workload.engines:
         return
+    reached = {_target(item).whole or names.get(_target(item).text or "") for item in node.get("spec", "ports").items()}
     for item in node.get("spec", "ports").items():
         target = item.get("targetPort")
         place = target if target.exists else item.get("port")
@@ -125,7 +126,14 @@ def _service(node: Node, name: str, workload: Workload) -> Iterator[Problem]:
                 f"Service `{name}` sends to port {number} of `{workload.name}`, which answers at {_list(ports)}",
                 f"write {min(ports)}",
                 value=text,
+                # Beside a port that answers, one that does not may belong to a sidecar that is injected.
+                severity="warning" if reached & ports else None,
             )
+
+
+def _target(item: Node) -> Node:
+    target = item.get("targetPort")
+    return target if target.exists else item.get("port")
 
 
 def _main(item: Node) -> bool:
@@ -202,7 +210,9 @@ def _events(view: EngineView, ranks: int, name: str) -> Iterator[_Taken]:
     if events is None or not events.get("enable_kv_cache_events"):
         return
     for key, default in (("endpoint", f"tcp://*:{_EVENTS}"), ("replay_endpoint", None)):
-        match = re.fullmatch(r"tcp://[^:]*:([0-9]+)", str(events.get(key) or default or ""))
+        match = re.fullmatch(
+            r"tcp://(?:\*|0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1):([0-9]+)", str(events.get(key) or default or "")
+        )
         if match:
             first = int(match[1])
             what = f"{'KV events' if key == 'endpoint' else 'their replay'} of {name}"

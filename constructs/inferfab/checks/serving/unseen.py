@@ -8,6 +8,7 @@ from inferfab.findings import Finding
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
 from inferfab.manifests.processes import version_known
+from inferfab.manifests.workloads import is_read
 
 _JUDGED = ("vllm", "dynamo.vllm", "dynamo.frontend", "dynamo.planner")
 
@@ -28,10 +29,32 @@ def unseen(manifests: Manifests) -> Iterator[Finding]:
                 what = f"`{workload.name or container.name}` has {container.gpus} GPU(s), and what runs there is not "\
                        "in its command"  # fmt: skip
                 yield _remark(container.ref, what, "name the program in `command`, or check it by other means")
+    yield from _foreign_kinds(manifests)
     if not any(p.program in _JUDGED for w in manifests.workloads for p in w.processes) and not manifests.findings:
         file = manifests.files[0].name if manifests.files else "-"
         what = f"no vLLM or Dynamo process in {len(manifests.objects)} object(s)"
         yield finding("IF-MAN-004", file, what, "name the manifests that run engines")
+
+
+_NO_PODS = ("ConfigMap", "Secret", "CustomResourceDefinition", "Kustomization", "DynamoGraphDeployment", "Role",
+            "ClusterRole", "Dashboard", "PrometheusRule", "HelmRelease", "Application")  # fmt: skip
+
+
+def _foreign_kinds(manifests: Manifests) -> Iterator[Finding]:
+    """Objects that run engines in pods which only their own controller knows."""
+    for one in manifests.objects:
+        if is_read(one.kind) or one.kind in _NO_PODS:
+            continue
+        waiting, seen = [one.node.get("spec").value], 0
+        while waiting and seen < 5_000:
+            value = waiting.pop()
+            seen += 1
+            if isinstance(value, (dict, list)):
+                waiting += value.values() if isinstance(value, dict) else value
+            elif isinstance(value, str) and ("vllm" in value or "dynamo." in value):
+                what = f"{one.kind} `{one.name}` seems to run an engine, and objects of this kind are not read"
+                yield _remark(one.node.key_ref, what, "check the pods that its controller makes")
+                break
 
 
 def _remark(ref: Ref, what: str, fix: str) -> Finding:
