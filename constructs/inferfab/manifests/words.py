@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from inferfab.manifests.nodes import Node, Ref
 from inferfab.manifests.pods import Container, EnvVar
 from inferfab.manifests.scalars import ref_in
-from inferfab.manifests.shell import ShellWord, shell_commands
+from inferfab.manifests.shell import shell_commands
+from inferfab.manifests.shell_words import ShellWord
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][-A-Za-z0-9_.]*)\)")
