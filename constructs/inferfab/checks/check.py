@@ -4,19 +4,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.changes
 import inferfab.checks.engine
+import inferfab.checks.engine_settings
+import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
+import inferfab.checks.host_memory
 import inferfab.checks.layout
 import inferfab.checks.memory
 import inferfab.checks.money
 import inferfab.checks.names
+import inferfab.checks.network_sizes
 import inferfab.checks.networks
 import inferfab.checks.offers
+import inferfab.checks.parallelism
 import inferfab.checks.placement
+import inferfab.checks.precisions
 import inferfab.checks.promises
+import inferfab.checks.promises_alone
 import inferfab.checks.references
 import inferfab.checks.scaling
 import inferfab.checks.serving.agreement
@@ -38,6 +46,8 @@ import inferfab.checks.serving.speculative
 import inferfab.checks.serving.transport
 import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes
+import inferfab.checks.shared_models
+import inferfab.checks.traffic
 import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inferfab.catalog.limits import limit
 from inferfab.checks.facts import Facts
-from inferfab.checks.memory import once
+from inferfab.checks.places import once
 from inferfab.checks.registry import Problem, rule
 from inferfab.findings import YamlPath
 from inferfab.plan.placement import NodeGroupPlan

@@ -7,7 +7,7 @@ tp_mapping.py, base_worker.py), vllm#29503, vllm#43523, vllm#22430.
 import json
 from collections.abc import Iterator
 
-import inferfab.checks.engine  # noqa: F401 - enters IF-ENG-004, which judges manifests too
+import inferfab.checks.engine_settings  # noqa: F401 - enters IF-ENG-004, which judges manifests too
 from inferfab.checks.registry import Problem
 from inferfab.checks.serving.kv_transfer import Connector, transfer_of
 from inferfab.checks.serving.register import judges_manifests, serving_rule

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-import inferfab.checks.memory  # noqa: F401 - enters the rules that judge manifests too
+import inferfab.checks.host_memory
+import inferfab.checks.memory  # noqa: F401 - enter the rules that judge manifests too
 from inferfab.catalog.gpu_labels import gpu_of
 from inferfab.catalog.gpus import Gpu, gpus
 from inferfab.catalog.models import Model, Quantization

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-import inferfab.checks.engine  # noqa: F401 - enters the rules that judge manifests too
+import inferfab.checks.engine_settings
+import inferfab.checks.parallelism  # noqa: F401 - enter the rules that judge manifests too
 from inferfab.checks.registry import Problem, manifest_rule
 from inferfab.checks.remedies import splits_heads
 from inferfab.checks.serving.known_models import model_of

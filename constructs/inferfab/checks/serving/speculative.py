@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import inferfab.checks.engine  # noqa: F401 - enters IF-ENG-011, which judges manifests too
+import inferfab.checks.engine_settings  # noqa: F401 - enters IF-ENG-011, which judges manifests too
 from inferfab.catalog.json_configs import json_flags
 from inferfab.catalog.models import families_with_mtp
 from inferfab.checks.registry import Problem
