@@ -240,7 +240,11 @@ def test_reservations() -> Iterator[Example]:
     two = DIS.set("pools.chat.capacity", RESERVED).set(
         "cells.east-c", cell("aws", "us-east-1", "us-east-1c", "10.18.0.0/16", "chat")
     )
-    yield Fails(two, "cells.east-c.pools.chat", ("us-east-1c", "us-east-1b", RESERVED["id"]))
+    yield Fails(two, "pools.chat.capacity", ("us-east-1c", "us-east-1b", RESERVED["id"]))
+    again = two.set("pools.chat.capacity", {"kind": "on_demand"})
+    for each in ("east-b", "east-c"):
+        again = again.set(f"cells.{each}.pools.chat", {"capacity": RESERVED})
+    yield Fails(again, "cells.east-c.pools.chat", ("us-east-1c", "us-east-1b"))
     own = {**RESERVED, "id": "cr-0a1b2c3d4e5f60002"}
     yield Passes(two.set("cells.east-c.pools.chat", {"capacity": own}))
 

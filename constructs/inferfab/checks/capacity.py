@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
+from inferfab.findings import YamlPath
 from inferfab.plan.placement import NodeGroupPlan
 
 
@@ -18,19 +19,23 @@ from inferfab.plan.placement import NodeGroupPlan
 )
 def reservations_in_one_place(facts: Facts) -> Iterator[Problem]:
     first: dict[tuple[str, str], NodeGroupPlan] = {}
-    seen: set[tuple[str, str]] = set()
+    seen: set[YamlPath] = set()
     for group in facts.fleet.node_groups:
-        if group.capacity.kind not in ("reservation", "capacity_block"):
-            continue
+        fixed = group.capacity.kind in ("reservation", "capacity_block")
+        if not fixed or (group.cloud == "aws" and not group.capacity.id.startswith("cr-")):
+            continue  # the latter is IF-CLD-002's
         before = first.setdefault((group.cloud, group.capacity.id), group)
-        place = (before.zone, before.instance), (group.zone, group.instance)
-        if place[0] != place[1] and (group.cell, group.pool) not in seen:
-            seen.add((group.cell, group.pool))
+        here = facts.environment.cells[group.cell].pools[group.pool]
+        own = here is not None and here.capacity is not None
+        # A pool that names a reservation and stands in ten cells is one mistake.
+        path: YamlPath = ("cells", group.cell, "pools", group.pool) if own else ("pools", group.pool, "capacity")
+        if (before.zone, before.instance) != (group.zone, group.instance) and path not in seen:
+            seen.add(path)
             yield Problem(
-                ("cells", group.cell, "pools", group.pool),
+                path,
                 f"`{group.capacity.id}` is claimed for {group.instance} in {group.zone} and for {before.instance} in "
                 f"{before.zone} ({before.pool} in {before.cell})",
-                "name another reservation here",
+                "name the reservation of each zone under `cells`",
                 value=group.capacity.id,
                 of_key=True,
             )
