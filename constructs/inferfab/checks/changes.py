@@ -127,7 +127,7 @@ def _replaced(old: NodeGroupPlan, new: NodeGroupPlan) -> Iterator[tuple[str, str
         yield "the kind of capacity", old.capacity.kind, new.capacity.kind, (*pool, "capacity")
     if old.name != new.name:
         yield "the name", old.name, new.name, pool
-    if old.layout != new.layout:
+    if old.layout != new.layout and old.instance == new.instance:
         yield "the NIC layout", f"{len(old.layout)} NICs", f"{len(new.layout)} NICs", (*pool, "fabric")
 
 
