@@ -21,9 +21,10 @@ def reservations_in_one_place(facts: Facts) -> Iterator[Problem]:
     first: dict[tuple[str, str], NodeGroupPlan] = {}
     seen: set[YamlPath] = set()
     for group in facts.fleet.node_groups:
-        fixed = group.capacity.kind in ("reservation", "capacity_block")
-        if not fixed or (group.cloud == "aws" and not group.capacity.id.startswith("cr-")):
-            continue  # the latter is IF-CLD-002's
+        if group.capacity.kind not in ("reservation", "capacity_block"):
+            continue
+        if group.cloud == "aws" and not group.capacity.id.startswith("cr-"):
+            continue  # IF-CLD-002
         before = first.setdefault((group.cloud, group.capacity.id), group)
         here = facts.environment.cells[group.cell].pools[group.pool]
         own = here is not None and here.capacity is not None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inferfab.checks.registry import Problem, manifest_rule
+from inferfab.checks.serving.known_models import model_of
 from inferfab.checks.serving.register import of_manifests, serving_rule
 from inferfab.checks.serving.views import EngineView, FrontendView, Serving
 from inferfab.manifests.model import Manifests
@@ -79,12 +80,22 @@ def blocks_shared_with_router(manifests: Manifests) -> Iterator[Problem]:
         yield from _worker_blocks(serving)
 
 
+def block_tokens(engine: EngineView) -> int | None:
+    """As given; else the engine's default where the model is known: 16, and 64 for latent attention."""
+    if "--block-size" in engine.given or engine.hidden:
+        return engine.whole("--block-size")
+    model = model_of(engine)
+    if model is None:
+        return None
+    return 64 if any(group.kind == "mla" for group in model.shape.attention) else 16
+
+
 def _router_blocks(serving: Serving) -> Iterator[Problem]:
     for router in serving.frontends:
         if router.block_tokens is None or router.mode not in ("kv", None):
             continue
         for engine in serving.engines:
-            size = engine.whole("--block-size", 16)
+            size = block_tokens(engine)
             if engine.program == "dynamo.vllm" and size is not None and size != router.block_tokens:
                 yield router.block_spot.problem(
                     f"{router.name} counts in blocks of {router.block_tokens} tokens and {engine.name} in blocks of "
@@ -99,9 +110,9 @@ def _worker_blocks(serving: Serving) -> Iterator[Problem]:
     if not any(r.mode == "kv" for r in serving.frontends):
         return
     for role in ("worker", "prefill"):
-        engines = [e for e in serving.of_role(role) if e.whole("--block-size", 16)]
+        engines = [e for e in serving.of_role(role) if block_tokens(e)]
         for engine in engines[1:]:
-            first, size = engines[0].whole("--block-size", 16), engine.whole("--block-size", 16)
+            first, size = block_tokens(engines[0]), block_tokens(engine)
             if size != first and engine.model == engines[0].model:
                 yield engine.at("--block-size").problem(
                     f"{engine.name} has blocks of {size} tokens and {engines[0].name} of {first}, behind one router",

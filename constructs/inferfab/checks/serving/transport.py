@@ -19,6 +19,10 @@ _RDMA = re.compile(r"^rdma/|rdma|roce|infiniband|hca|hostdev|/ib$|mlnx|mellanox|
 _UCX_RDMA = {"rc", "rc_x", "rc_v", "rc_mlx5", "rc_verbs", "dc", "dc_x", "dc_mlx5", "ud", "ud_x", "ud_v", "ib", "all"}
 
 
+_OF_GPUS = ("cuda", "rocm", "ze", "gaudi")
+"""Transports that read the memory of NVIDIA's, AMD's and Intel's GPUs."""
+
+
 def efa_of(engine: EngineView) -> int:
     return int(engine.resources.get(EFA, 0))
 
@@ -139,7 +143,7 @@ def _ucx(engine: EngineView) -> Iterator[Problem]:
                 f"{engine.name} has RDMA devices, and UCX_TLS (`{tls}`) names no RDMA transport",
                 "add `rc,dc`, or leave UCX_TLS out",
             )
-        elif names & _UCX_RDMA and "all" not in names and not any(n.startswith("cuda") for n in names):
+        elif names & _UCX_RDMA and "all" not in names and not any(n.startswith(_OF_GPUS) for n in names):
             yield where.problem(
                 f"UCX_TLS of {engine.name} (`{tls}`) cannot read GPU memory", "add `cuda_copy,cuda_ipc`"
             )

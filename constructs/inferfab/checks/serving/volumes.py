@@ -88,8 +88,10 @@ def _model_path(engine: EngineView) -> Iterator[Problem]:
     container = _container(engine)
     if container is None or not (engine.model or "").startswith("/"):
         return
-    path = str(engine.model)
-    if container.mounts and not _covered(container, path):
+    path, workload = str(engine.model), engine.workload
+    # Without a volume for models the image has them, or a controller (KServe's) mounts them.
+    models = workload is not None and any(_claim(workload, m.volume) for m in container.mounts)
+    if models and not _covered(container, path):
         yield engine.at("--model").problem(
             f"{engine.name} loads `{path}`, and none of its volumes is mounted there",
             "mount the volume with the model above that path",
