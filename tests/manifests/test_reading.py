@@ -220,3 +220,26 @@ def test_images(text: str, parts: tuple[str, str | None, str | None]) -> None:
     """Dynamo's tag gives its version, and with it the vLLM that it pins; a registry's port is no tag."""
     image = image_of(text)
     assert (image.name, image.dynamo, image.vllm) == parts
+
+
+def test_kserve_fills_commands_in() -> None:
+    """What an LLMInferenceService starts without a command is its controller's to say: seen as GPUs without a program."""
+    text = (
+        "kind: LLMInferenceService\nmetadata: {name: x}\nspec:\n  parallelism: {tensor: 4}\n  template:\n    containers:\n"
+        "      - {name: main, image: 'vllm/vllm-openai:v0.33.0', resources: {limits: {nvidia.com/gpu: 4}}}\n"
+    )
+    found = check_manifests(manifests_from_text(text)).findings
+    assert {f.rule for f in found} == {"IF-MAN-004", "IF-MAN-005"}
+
+
+def test_variants_of_one_folder_are_apart(tmp_path: Path) -> None:
+    """Two files with the same objects are two variants: a Service meets the pods of its own file only."""
+    for name, port in (("a", 8000), ("b", 9000)):
+        (tmp_path / f"{name}.yaml").write_text(
+            "kind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {x: y}}\n  template:\n"
+            "    metadata: {labels: {x: y}}\n    spec:\n      containers:\n"
+            f"        - {{name: v, image: 'vllm/vllm-openai:v0.33.0', args: [m, --port, '{port}']}}\n"
+            f"---\nkind: Service\nmetadata: {{name: d}}\nspec: {{selector: {{x: y}}, ports: [{{port: {port}}}]}}\n",
+            encoding="utf-8",
+        )
+    assert [f.what for f in check_manifests(read_manifests([tmp_path])).findings if f.severity != "info"] == []

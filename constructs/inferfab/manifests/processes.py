@@ -25,13 +25,16 @@ _PROGRAMS: dict[str, Program] = {
 _OTHER = re.compile(r"dynamo\.|sglang|tensorrt_llm|vllm\.|lmcache|ray\.")
 
 
-def processes_of(container: Container, *, default: Program | None = None) -> tuple[Process, ...]:
+def processes_of(
+    container: Container, *, default: Program | None = None, entrypoint: bool = True
+) -> tuple[Process, ...]:
     """Programs that we know, in order.
 
     :param default: what the image starts where the container names no command.
+    :param entrypoint: False where a controller fills in the command, so that the image's own says nothing.
     """
     found = list(_started(container))
-    if not found and not container.command.value:
+    if not found and not container.command.value and (entrypoint or default is not None):
         program = default or _entrypoint(container)
         if program is not None:
             words = [w for line in command_lines(container) for w in line]

@@ -7,6 +7,8 @@ from inferfab.manifests.nodes import Node
 from inferfab.manifests.pods import Pod, pod_of
 from inferfab.manifests.processes import processes_of
 
+_FILLED_IN = ("LLMInferenceService", "LLMInferenceServiceConfig")
+"""KServe merges commands and parallelism from its configurations into these."""
 _SHM = "/dev/shm"
 _CONTAINER_SHM_BYTES = 64 * 1024**2
 """What a container runtime gives where nothing is mounted. Source: docs.docker.com, --shm-size."""
@@ -20,6 +22,7 @@ def workloads_of(one: Object) -> Iterator[Workload]:
 
 
 def _single(one: Object, template: Node, nodes: int = 1, replicas: Node | None = None, name: str = "") -> Workload:
+    """:param nodes: pods of one worker."""
     pod = pod_of(template)
     replicas = one.node.get("spec", "replicas") if replicas is None else replicas
     return Workload(
@@ -28,7 +31,7 @@ def _single(one: Object, template: Node, nodes: int = 1, replicas: Node | None =
         namespace=one.namespace,
         file=one.file,
         pod=pod,
-        processes=tuple(p for c in pod.containers for p in processes_of(c)),
+        processes=tuple(p for c in pod.containers for p in processes_of(c, entrypoint=one.kind not in _FILLED_IN)),
         replicas=replicas.whole,
         replicas_ref=replicas.ref if replicas.exists else None,
         nodes=nodes,
