@@ -223,9 +223,10 @@ def test_images(text: str, parts: tuple[str, str | None, str | None]) -> None:
 
 
 def test_kserve_fills_commands_in() -> None:
-    """What an LLMInferenceService starts without a command is its controller's to say: seen as GPUs without a program."""
+    """What an LLMInferenceService without a command starts is its controller's to say: GPUs without a program."""
     text = (
-        "kind: LLMInferenceService\nmetadata: {name: x}\nspec:\n  parallelism: {tensor: 4}\n  template:\n    containers:\n"
+        "kind: LLMInferenceService\nmetadata: {name: x}\nspec:\n  parallelism: {tensor: 4}\n"
+        "  template:\n    containers:\n"
         "      - {name: main, image: 'vllm/vllm-openai:v0.33.0', resources: {limits: {nvidia.com/gpu: 4}}}\n"
     )
     found = check_manifests(manifests_from_text(text)).findings
