@@ -6,6 +6,7 @@ from pathlib import Path
 
 import inferfab.checks.availability
 import inferfab.checks.capacity
+import inferfab.checks.catalog_references
 import inferfab.checks.changes
 import inferfab.checks.engine
 import inferfab.checks.engine_settings
@@ -19,6 +20,7 @@ import inferfab.checks.money
 import inferfab.checks.names
 import inferfab.checks.network_sizes
 import inferfab.checks.networks
+import inferfab.checks.node_groups
 import inferfab.checks.offers
 import inferfab.checks.parallelism
 import inferfab.checks.placement
