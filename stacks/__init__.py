@@ -22,12 +22,14 @@ def build(app: "App", fleet: FleetPlan) -> tuple[str, ...]:
     from .foundation import FoundationStack
     from .globals import GlobalStack
     from .regional import RegionalStack
+    from .serving import ServingStack
 
     names: list[str] = []
     cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
     names += [RegionalStack(app, fleet, region).node.id for region in fleet.aws_regions]
     names += [FoundationStack(app, fleet, cell).node.id for cell in cells]
     names += [PlatformStack(app, fleet, cell).node.id for cell in cells]
+    names += [ServingStack(app, fleet, cell).node.id for cell in cells]
     if cells:
         names.append(GlobalStack(app, fleet).node.id)
     return tuple(names)

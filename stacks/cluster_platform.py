@@ -11,7 +11,6 @@ from inferfab.kubernetes.platform import (
     GatewayBinding,
     GpuOperatorSpec,
     LoadBalancerControllerSpec,
-    MigDevices,
     MigSpec,
     Platform,
     PlatformSpec,
@@ -21,7 +20,8 @@ from inferfab.kubernetes.platform import (
     prometheus_url,
 )
 from inferfab.plan.fleet import CellPlan, FleetPlan
-from inferfab.plan.groups import MIG_LAYOUT
+from inferfab.plan.names import SERVING_NAMESPACE
+from inferfab.render.mig import mig_layouts
 from inferfab.terraform import App
 
 from .base import AwsStack
@@ -45,7 +45,7 @@ class PlatformStack(AwsStack):
                     "kubernetes": cell.kubernetes,
                     "cell_objects": CellObjectsSpec(
                         tiers=tuple(ServingTier(name=tier.name, priority=tier.pod_priority) for tier in tiers),
-                        namespaces=(gateway.namespace,),
+                        namespaces=(SERVING_NAMESPACE, gateway.namespace),
                         # Somebody else's EBS driver may not use our key.
                         kms_key_arn=None
                         if cell.cluster_exists
@@ -69,13 +69,13 @@ class PlatformStack(AwsStack):
                     "capacity": CapacityPublisherSpec(
                         cell=cell.name,
                         region=cell.region,
-                        namespace_by_tier={pool.tier: pool.namespace for pool in cell.pools},
+                        graphs_by_tier={tier.name: cell.serving.pods_of_tier(tier.name) for tier in tiers},
                         prometheus_url=prometheus_url(),
                         log_group=names.capacity_log_group,
                         metric_namespace=fleet.ownership.aws.capacity_namespace,
                         metric_name=fleet.ownership.aws.capacity_metric,
                     ),
-                    "gpu_operator": GpuOperatorSpec(efa=efa is not None, mig=_mig(cell)),
+                    "gpu_operator": GpuOperatorSpec(efa=efa is not None, dra=bool(cell.serving.claims), mig=_mig(cell)),
                     "efa_plugin": efa,
                     "efa": EfaSpec(),
                 }
@@ -84,13 +84,5 @@ class PlatformStack(AwsStack):
 
 
 def _mig(cell: CellPlan) -> MigSpec | None:
-    """The layouts that the cell's node groups name by their label."""
-    pools = {pool.name: pool.shared for pool in cell.pools}
-    layouts = {}
-    for group in cell.node_groups:
-        shared = pools[group.pool]
-        if shared is not None and shared.mig_layout is not None:
-            layouts[group.labels[MIG_LAYOUT]] = tuple(
-                MigDevices(gpus=(index,), instances=cut) for index, cut in enumerate(shared.mig_layout)
-            )
+    layouts = mig_layouts(cell)
     return MigSpec(layouts=layouts) if layouts else None

@@ -14,6 +14,8 @@ from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpe
 from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
 from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
 from inferfab.aws.load_balancer_security_group import LoadBalancerSecurityGroup, LoadBalancerSecurityGroupSpec
+from inferfab.aws.model_reader import ModelReader, ModelReaderSpec
+from inferfab.aws.model_reader import ServiceAccount as ModelAccount
 from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
@@ -28,13 +30,12 @@ from inferfab.aws.projection import (
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.service_accounts import ServiceAccount, service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
 
 from .base import AwsStack
-
-SYSTEM_POOL = {"inferfab/pool": "system"}
 
 
 class FoundationStack(AwsStack):
@@ -69,6 +70,7 @@ class FoundationStack(AwsStack):
         self._system_nodes(network, cluster, nodes.arn, after)
         self._gpu_nodes(network, fabric, nodes.arn, after)
         self._controllers(cluster, balancer)
+        self._models(cluster)
 
     def _cluster_key(self) -> ClusterKey:
         cell, names = self._cell, self._names
@@ -161,7 +163,7 @@ class FoundationStack(AwsStack):
                 kms_key_arn=self._key.arn,
                 kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
-                labels=SYSTEM_POOL,
+                labels=SYSTEM_LABELS,
                 tags=self._node_tags(),
             ),
             after=after,
@@ -176,7 +178,7 @@ class FoundationStack(AwsStack):
                     cluster_name=cluster.name,
                     ebs_csi_role_name=self._names.ebs_csi_role,
                     kms_key_arn=self._key.arn,
-                    node_selector=SYSTEM_POOL,
+                    node_selector=SYSTEM_LABELS,
                     permissions_boundary_arn=self.boundary_arn,
                 ),
                 after=group.ready,
@@ -288,6 +290,27 @@ class FoundationStack(AwsStack):
                     f"arn:aws:secretsmanager:{self.region}:{self.account_id}:secret:{name}-??????"
                     for name in dict.fromkeys(secrets)
                 ),
+                permissions_boundary_arn=self.boundary_arn,
+            ),
+        )
+
+    def _models(self, cluster: ClusterIds) -> None:
+        """Who fetches models to the nodes."""
+        names, account = self._names, service_accounts().model_cache
+        cache = self._cell.serving.cache
+        ModelReader(
+            self,
+            "model-reader",
+            ModelReaderSpec(
+                account_id=self.account_id,
+                region=self.region,
+                name=names.model_reader_role,
+                bucket=names.model_bucket,
+                key_alias=names.models_key,
+                prefixes=cache.store_prefixes(names.model_bucket),
+                other_sources=cache.other_sources(names.model_bucket),
+                cluster=cluster.name,
+                service_accounts=(ModelAccount(namespace=account.namespace, name=account.name),),
                 permissions_boundary_arn=self.boundary_arn,
             ),
         )

@@ -54,7 +54,8 @@ def test_it_makes_the_bucket_and_key_that_every_stack_names(run: Run) -> None:
     made = written(PROD)["resource"]
     (bucket,), (alias,) = made["aws_s3_bucket"].values(), made["aws_kms_alias"].values()
     stacks = sorted(Path("cdktf.out/stacks").iterdir())
-    assert len(stacks) == 9
+    # Two regions, three stacks for each of three cells, and the global one.
+    assert len(stacks) == 12
     for stack in stacks:
         backend = written(stack)["terraform"]["backend"]["s3"]
         assert (backend["bucket"], backend["kms_key_id"]) == (bucket["bucket"], alias["name"])

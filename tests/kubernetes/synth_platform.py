@@ -42,7 +42,7 @@ def platform_spec(**change: Any) -> PlatformSpec:
                 ServingTier(name="priority", priority=300_000),
                 ServingTier(name="batch", priority=100_000, preempts=False),
             ),
-            namespaces=("gateway",),
+            namespaces=("serving", "gateway"),
         ),
         "load_balancer_controller": LoadBalancerControllerSpec(cluster_name=name, region=region, vpc_id="vpc-1"),
         "cluster_autoscaler": ClusterAutoscalerSpec(cluster_name=name, region=region, kubernetes="1.36"),
@@ -53,7 +53,10 @@ def platform_spec(**change: Any) -> PlatformSpec:
         "capacity": CapacityPublisherSpec(
             cell="use1-a",
             region=region,
-            namespace_by_tier={"priority": "serving-priority", "batch": "serving-batch"},
+            graphs_by_tier={
+                "priority": ("chat-prefill-[0-9a-f]{6}", "chat-decode-[0-9a-f]{6}"),
+                "batch": ("chat-[0-9a-f]{6}",),
+            },
             prometheus_url=prometheus_url(),
             log_group=f"/inferfab/{name}/capacity",
         ),

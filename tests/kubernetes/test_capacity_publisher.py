@@ -41,7 +41,7 @@ def test_the_rule_reads_only_metrics_that_exist() -> None:
         for name in ("vllm-0.31.0", "dynamo-1.6.1", "kube-state-metrics")
         for metric in json.loads((METRICS / f"{name}.json").read_text())["metrics"]
     }
-    used = set(re.findall(r"(?:vllm:|dynamo_|kube_)\w+", FreeCapacity(namespace="x").promql()))
+    used = set(re.findall(r"(?:vllm:|dynamo_|kube_)\w+", FreeCapacity(namespace="x", graphs=("g",)).promql()))
     assert used == {
         "vllm:kv_cache_usage_perc",
         "vllm:num_requests_waiting",
@@ -67,6 +67,8 @@ CASES: list[tuple[str, dict[str, str], float | None]] = [
     ("one hot pod of eight", {f"kv {p}": "1" if p == "a" else "0.2" for p in "abcdefgh"} | {"run a": "9"}, 80),
     ("another tier is full", {"kv a other": "1", "kv a": "0.25", "run a": "4"}, 75),
 ]
+POD = {False: "chat-decode-0a1b2c-0-decode-{}", True: "chat-0a1b2c-0-worker-{}"}
+"""Pods of the tier, and of another one whose pool's name is the beginning of the first's."""
 METRIC = {
     "kv": 'vllm:kv_cache_usage_perc{{namespace="{}",pod="{}",model_name="m"}}',
     "run": 'vllm:num_requests_running{{namespace="{}",pod="{}",model_name="m"}}',
@@ -88,7 +90,7 @@ def test_prometheus_works_out_what_we_mean(tmp_path: Path) -> None:
         inputs = []
         for key, value in series.items():
             kind, pod, *other = key.split()
-            where = METRIC[kind].format("serving-other" if other else "serving-priority", pod)
+            where = METRIC[kind].format("serving", POD[bool(other)].format(pod))
             inputs.append({"series": where, "values": f"{value} {value} {value}"})
         labels = f'{SERIES}{{cell="use1-a", tier="priority"}}'
         expected = [] if percent is None else [{"labels": labels, "value": percent}]

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from synth_platform import run_example, stack_json, written_stack
 
 from inferfab.kubernetes import ChartRelease, ChartReleaseSpec, LocalChart, LocalChartSpec, cluster_provider
-from inferfab.kubernetes.local_chart import helm_literal
-from inferfab.kubernetes.values import yaml_text
+from inferfab.render.chart import helm_literal
+from inferfab.render.values import yaml_text
 from inferfab.terraform import TerraformStack
 
 SPEC = ChartReleaseSpec(

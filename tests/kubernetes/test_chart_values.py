@@ -18,7 +18,7 @@ from inferfab.kubernetes.platform import (
     MigSpec,
     PrometheusSpec,
 )
-from inferfab.kubernetes.values import Values
+from inferfab.render.values import Values
 
 _FULL: dict[str, Values] = {
     **platform_spec().chart_values(),

@@ -85,7 +85,7 @@ def test_generated_engines(environment: Environment) -> None:
     for engine in engines(plan(environment)):
         assert_sound(engine)
         flags = {a.flag for a in engine.arguments}
-        assert {"--model", "--revision", "--max-model-len", "--tensor-parallel-size", "--block-size"} <= flags
+        assert {"--model", "--max-model-len", "--tensor-parallel-size", "--block-size"} <= flags
         if not environment.pools:
             continue
         if "--max-num-seqs" in flags:

@@ -241,6 +241,9 @@ def test_without_prefix_caching_there_are_no_events() -> None:
 # Speculative decoding
 
 
+DRAFT_PATH = f"/models/chat-draft-{DRAFT_REVISION[:12]}"
+
+
 def _draft(source: str) -> Draft:
     return Draft(source=source, revision=DRAFT_REVISION, weights_gib=1)
 
@@ -257,20 +260,20 @@ def _draft(source: str) -> Draft:
         ),
         (
             Speculative(method="mtp", tokens=1),
-            {"method": "mtp", "num_speculative_tokens": 1, "revision": REVISION},
+            {"method": "mtp", "num_speculative_tokens": 1},
         ),
         (
             Speculative(method="eagle3", tokens=3, draft=_draft("org/eagle3")),
             {
                 "method": "eagle3", "num_speculative_tokens": 3,
-                "model": "org/eagle3", "revision": DRAFT_REVISION,
+                "model": DRAFT_PATH,
             },
         ),
         (
             Speculative(method="draft_model", tokens=3, draft=_draft("org/small")),
             {
                 "method": "draft_model", "num_speculative_tokens": 3,
-                "model": "org/small", "revision": DRAFT_REVISION,
+                "model": DRAFT_PATH,
             },
         ),
         (
@@ -284,7 +287,7 @@ def test_speculative_methods_have_the_keys_that_they_need(
     speculative: Speculative, expected: dict[str, object]
 ) -> None:
     """config/speculative.py __post_init__: model is filled in for ngram, suffix and mtp, else its lack is an
-    error; the draft's ModelConfig takes ``revision`` from here, for mtp too."""
+    error; drafts, like models, are the node's copies of pinned revisions."""
     assert json_of(engine("decode", speculative=speculative), "--speculative-config") == expected
 
 

@@ -8,13 +8,23 @@ import pytest
 from inferfab.catalog.limits import limit
 from inferfab.environment.environment import Environment
 from inferfab.plan.fleet import plan
-from inferfab.plan.names import cluster_name, digest, graph_name, grove_length, namespace, node_group_name
+from inferfab.plan.names import (
+    cluster_name,
+    digest,
+    dynamo_namespace,
+    graph_name,
+    grove_length,
+    model_folder,
+    node_group_name,
+    token_secret_name,
+)
 
 from .planning import aggregated, disaggregated, environment_of
 
 
 def graph(pool: dict[str, Any], **more: Any) -> str:
-    return plan(environment_of(pool, **more)).pools[0].graph
+    (found,) = plan(environment_of(pool, **more)).cells[0].serving.of_pool("p")
+    return found.name
 
 
 BASE = disaggregated()
@@ -28,7 +38,7 @@ def test_replicas_and_flags_keep_the_name() -> None:
     """What may change in place does not roll a new graph."""
     same = graph(BASE)
     more = copy.deepcopy(BASE)
-    more["prefill"]["replicas"] = {"desired": 3, "max": 5}
+    more["prefill"]["replicas"] = {"desired": 3}
     more["decode"]["flags"] = {"--enforce-eager": True}
     more["decode"]["gpu_memory_utilization"] = 0.9
     assert graph(more) == same
@@ -40,6 +50,7 @@ def test_replicas_and_flags_keep_the_name() -> None:
 def test_immutables_change_the_name() -> None:
     """Components, single or several nodes, transfer policy, and the model's revision."""
     names = [graph(BASE), graph(aggregated()), graph(changed(fabric="tcp"))]
+    names += [graph(changed(locality="none")), graph(changed(locality="required"))]
     wide = copy.deepcopy(BASE)
     wide["prefill"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
     names.append(graph(wide))
@@ -62,8 +73,31 @@ def test_other_names() -> None:
     assert cluster_name("prod", "use1-a") == "prod-use1-a"
     assert node_group_name("chat", "prefill") == "chat-prefill"
     assert node_group_name("chat", "worker") == node_group_name("chat", "shared") == "chat"
-    assert namespace("priority") == "serving-priority"
+    # The operator's rule for DYN_NAMESPACE: <k8s namespace>-<graph> (serving.md 1.5).
+    assert dynamo_namespace("chat-0a1b2c") == "serving-chat-0a1b2c"
     assert graph_name("chat", 1) == f"chat-{digest(1)}"
+
+
+def test_a_planner_is_a_component() -> None:
+    """Room to scale brings a planner, and admission takes no new component into a graph that is there."""
+    roomy = copy.deepcopy(BASE)
+    roomy["prefill"]["replicas"] = {"desired": 3, "max": 5}
+    assert graph(roomy) != graph(BASE)
+
+
+def test_folders_of_models_are_one_a_revision() -> None:
+    """A commit by its first twelve digits; anything else readable and with a digest of the whole."""
+    assert model_folder("llama", "3a5f5b0b2c1d4e6f8a9b0c1d2e3f4a5b6c7d8e9f") == "llama-3a5f5b0b2c1d"
+    assert model_folder("llama", "v1.0/final") == f"llama-v1.0-final-{digest('v1.0/final')}"
+    assert model_folder("llama", "release-2026-11-01") != model_folder("llama", "release-2026-11-02")
+    assert "/" not in model_folder("llama", "../../etc")
+
+
+def test_a_secrets_name_is_one_that_kubernetes_takes() -> None:
+    """References may hold slashes and capitals; two that look alike stay two."""
+    assert token_secret_name("hf-token") == "model-token-hf-token"
+    assert token_secret_name("prod/HF_Token").startswith("model-token-prod-hf-token-")
+    assert token_secret_name("prod/hf_token") != token_secret_name("prod-hf-token")
 
 
 @pytest.mark.parametrize(

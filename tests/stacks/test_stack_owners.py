@@ -26,7 +26,7 @@ def test_state_is_kept_in_the_environments_bucket_under_a_key_of_its_own(name: s
         assert kept["kms_key_id"] == f"alias/{own.name}-state"
         assert kept["key"] == f"inferfab/{own.name}/{stack}.tfstate"
         keys.append(kept["key"])
-    assert len(set(keys)) == len(keys) == 2 * len(fleet(name).cells) + len({c.region for c in fleet(name).cells}) + 1
+    assert len(set(keys)) == len(keys) == 3 * len(fleet(name).cells) + len({c.region for c in fleet(name).cells}) + 1
 
 
 def test_no_two_environments_share_a_state() -> None:
@@ -190,8 +190,8 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
     catalog = charts()
     for stack, document in stacks(name).items():
         releases = {path.split("/")[2]: body for path, body in every({"": document}, "helm_release")}
-        assert bool(releases) == stack.endswith("-platform")
-        if not releases:
+        assert bool(releases) == stack.endswith(("-platform", "-serving"))
+        if not stack.endswith("-platform"):
             continue
         assert len({body["name"] for body in releases.values()}) == len(releases)
         for release, body in releases.items():
@@ -213,6 +213,19 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
         for first, last in FIRST_TO_LAST:
             assert first in before(last), f"{last} does not wait for {first}"
         assert all(before(release) or release == "cell-objects" for release in releases)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_fleet_is_one_release_that_is_never_rolled_back(name: str) -> None:
+    """Going back would take away a graph that serves; a model's download outlasts any timeout."""
+    serving = {stack: body for stack, body in stacks(name).items() if stack.endswith("-serving")}
+    assert len(serving) == len(fleet(name).cells)
+    for body in serving.values():
+        ((_, release),) = every({"": body}, "helm_release")
+        assert (release["name"], release["namespace"]) == ("serving", "serving")
+        assert release["atomic"] is False and release["wait"] is False
+        assert release["version"].startswith("0.1.0+"), "with the digest of its content"
+        assert release["chart"].startswith("${path.module}/assets/")
 
 
 def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:

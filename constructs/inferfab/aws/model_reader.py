@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inferfab.aws.account import AccountSpec, BucketName, KmsAlias
-from inferfab.aws.iam_policy import pod_identity_trust, policy_document, through_alias
+from inferfab.aws.iam_policy import Statement, pod_identity_trust, policy_document, through_alias
 from inferfab.aws.model_store import REGISTRY_KEY
 from inferfab.aws.optional import optional
 from inferfab.record import Record
@@ -27,8 +27,12 @@ class ModelReaderSpec(AccountSpec):
     bucket: BucketName
     key_alias: KmsAlias
     """Alias of the key that encrypts the weights; it may be created by another stack, later."""
-    prefixes: Annotated[tuple[Annotated[str, Field(pattern=r"^[^*?]+/$")], ...], Field(min_length=1)]
+    prefixes: tuple[Annotated[str, Field(pattern=r"^[^*?]+/$")], ...]
     """What may be read, ``models/<name>/<revision>/`` each: the models that this cell serves."""
+    other_sources: tuple[Annotated[str, Field(pattern=r"^s3://[a-z0-9.-]{3,63}/[^*?]+/$")], ...] = ()
+    """Further S3 folders that may be read. Keys that encrypt them, and the buckets' own policies, are their owners'.
+    Default: none.
+    """
     cluster: str
     """EKS cluster with the Pod Identity agent."""
     service_accounts: Annotated[tuple[ServiceAccount, ...], Field(min_length=1)]
@@ -112,5 +116,35 @@ def _policy(spec: ModelReaderSpec) -> str:
                 "Resource": [f"{bucket}/{REGISTRY_KEY}", *(f"{bucket}/{p}*" for p in spec.prefixes)],
             },
             through_alias(["kms:Decrypt"], spec.key_alias, spec.region, spec.account_id, spec.partition),
+            *_elsewhere(spec),
         ]
     )
+
+
+def _elsewhere(spec: ModelReaderSpec) -> list[Statement]:
+    """One pair of statements a bucket."""
+    folders: dict[str, list[str]] = {}
+    for uri in spec.other_sources:
+        bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+        folders.setdefault(bucket, []).append(prefix)
+    statements: list[Statement] = []
+    for number, (bucket, prefixes) in enumerate(folders.items()):
+        arn = f"arn:{spec.partition}:s3:::{bucket}"
+        statements.append(
+            {
+                "Sid": f"ListOther{number}",
+                "Effect": "Allow",
+                "Action": "s3:ListBucket",
+                "Resource": arn,
+                "Condition": {"StringLike": {"s3:prefix": [q for p in prefixes for q in (p[:-1], f"{p}*")]}},
+            }
+        )
+        statements.append(
+            {
+                "Sid": f"ReadOther{number}",
+                "Effect": "Allow",
+                "Action": "s3:GetObject",
+                "Resource": [f"{arn}/{p}*" for p in prefixes],
+            }
+        )
+    return statements

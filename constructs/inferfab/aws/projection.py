@@ -4,6 +4,7 @@ from inferfab.aws.capacity import Capacity, CapacityBlock, OnDemand, Reservation
 from inferfab.aws.cluster_key import Launcher
 from inferfab.aws.existing_network import ExistingNetworkSpec
 from inferfab.aws.gpu_node_group import GpuNodeGroupSpec
+from inferfab.aws.launch_template import RootVolume
 from inferfab.aws.network_spec import CellNetworkSpec
 from inferfab.aws.node_interfaces import Interface
 from inferfab.aws.node_labels import Taint
@@ -112,6 +113,7 @@ def gpu_node_group_spec(
         ),
         architecture=group.arch,
         local_nvme_gb=group.local_nvme_gb,
+        root_volume=RootVolume(size_gib=group.root_disk_gib),
         max_pods=group.max_pods,
         hugepages_2mi_mib=group.hugepages_2mi_mib,
         efa_device_plugin=cell.fabric.plugin != "dranet",

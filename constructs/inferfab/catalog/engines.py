@@ -24,6 +24,9 @@ class EnginePair(Record):
     """Runtime image repository without tag."""
     efa_tag_suffix: str
     """Appended to the version to name the image that holds the EFA userland."""
+    frontend_image: str
+    planner_image: str
+    """Planner and routers; like ``image`` without tag."""
     default_block_tokens: int
     source: str
 

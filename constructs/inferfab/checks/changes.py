@@ -65,17 +65,23 @@ def graphs_that_roll(change: Change) -> Iterator[Problem]:
     for old_cell, cell in change.cells():
         old = {p.name: p for p in old_cell.pools}
         for pool in cell.pools:
-            before = old.get(pool.name)
-            if before is not None and before.graph != pool.graph:
+            before, names = old.get(pool.name), _graphs(cell, pool.name)
+            rolled = sorted(names - _graphs(old_cell, pool.name))
+            if before is not None and rolled:
                 gpus = sum(g.gpus.desired for g in cell.node_groups if g.pool == pool.name)
                 yield Problem(
                     ("pools", pool.name),
-                    f"`{pool.name}` in {cell.name} becomes a new graph ({_difference(before, pool)}): {gpus} GPUs "
+                    f"`{pool.name}` in {cell.name} becomes a new graph ({_difference(before, pool)}): up to {gpus} GPUs "
                     "twice while it rolls",
                     "make sure of the room, or undo it",
-                    value=pool.graph,
+                    value=rolled[0],
                     of_key=True,
                 )
+
+
+def _graphs(cell: CellPlan, pool: str) -> set[str]:
+    """Names of the pool's graphs, which hold a digest of what admission makes immutable."""
+    return {graph.name for graph in cell.serving.graphs if graph.pool == pool}
 
 
 def _difference(old: PoolPlan, new: PoolPlan) -> str:

@@ -8,12 +8,14 @@ import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.catalog_references
 import inferfab.checks.changes
+import inferfab.checks.delivery
 import inferfab.checks.engine
 import inferfab.checks.engine_settings
 import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
 import inferfab.checks.host_memory
+import inferfab.checks.joining
 import inferfab.checks.layout
 import inferfab.checks.memory
 import inferfab.checks.money

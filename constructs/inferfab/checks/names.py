@@ -10,7 +10,6 @@ from inferfab.plan.names import grove_length
 
 _GENERATION = len("-g00")
 """Suffix that a node group gets when it is replaced beside the old one."""
-_ROUTER = "frontend"
 
 
 @rule(
@@ -56,12 +55,11 @@ def _all_over(facts: Facts) -> Iterator[tuple[int, Problem]]:
                 "node group with generation suffix",
                 path,
             )
-            lengths = {_ROUTER: grove_length(pool.graph, _ROUTER, multinode=False)}
-            for role in pool.roles:
-                multinode = cell.node_group(role.node_group).nodes_per_worker > 1
-                lengths[role.role] = grove_length(pool.graph, role.role, multinode=multinode)
+        for graph in cell.serving.graphs:
+            lengths = {c.name: grove_length(graph.name, c.name, multinode=c.nodes > 1) for c in graph.components}
             component = max(lengths, key=lambda name: lengths[name])
-            name = f"{pool.graph} + {component}"
+            path = ("pools", graph.pool) if graph.pool else ("models", graph.model)
+            name = f"{graph.name} + {component}"
             yield from _over(name, lengths[component], "grove_name_budget", "Grove name", path)
 
 

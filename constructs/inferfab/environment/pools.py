@@ -19,6 +19,7 @@ from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
 
 FabricChoice = Literal["auto", "efa", "roce", "tcp"]
+Locality = Literal["none", "preferred", "required"]
 Flags = dict[str, str | int | float | bool]
 
 
@@ -94,6 +95,10 @@ class _Pool(Input):
     """Network that carries KV cache. Default `auto`: EFA on AWS, RoCE on Google, where the machine has it."""
     workload: Workload | None = None
     """Default: the tier's."""
+    frontends: Annotated[PositiveCount, Field(le=100)] = 2
+    """Instances of the pool's frontend, on system nodes. Default: 2. Where one model is sold in several tiers, the
+    router over its tiers has as many as the pool that asks for most.
+    """
     block_tokens: Annotated[int, Field(ge=1, le=1024)] | None = None
     """KV block size, the same on router, prefill and decode. Default: the engine pair's (16), 64 for models with
     latent attention.
@@ -119,6 +124,11 @@ class DisaggregatedPool(_Pool):
     decode: Workers
     kv_transfer_share_of_ttft: Share = 0.2
     """Share of the strictest TTFT promise that moving the KV cache may take. Default: 20 %."""
+    locality: Locality = "preferred"
+    """Whether a request's decode stays close to its prefill, by the platform's node label. Default: preferred. With
+    `required`, a place that lacks a role answers with errors. Nothing steers it where the machine reports no place, or
+    where the model is sold in several tiers.
+    """
 
 
 class AggregatedPool(_Pool):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from inferfab.catalog.models import ModelShape, Quantization
-from inferfab.environment.base import Input, Tokens, contradiction
+from inferfab.environment.base import Input, Name, Tokens, contradiction, matching
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
@@ -57,6 +57,27 @@ class Offload(Input):
     """CPU memory for evicted KV blocks. It should hold at least what a GPU's own cache holds."""
     nvme_gib_per_gpu: Gib | None = None
     """Local NVMe behind the CPU tier. Default: no disk tier."""
+    nvme_storage_class: Annotated[str, Field(min_length=1, max_length=253)] = "local-nvme"
+    """Kubernetes storage class that makes volumes of a fixed size on the node's own disks: the engine fills its disk
+    tier until a write fails, so the tier has a file system of its own. Default: `local-nvme`. Nothing here makes it.
+    """
+
+
+class Adapter(Input):
+    """A LoRA adapter: small weights on top of the model's, asked for by a name of their own."""
+
+    source: Annotated[
+        str,
+        matching(
+            r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$",
+            "write a hub id, like owner/name: workers load adapters themselves, and have no rights on buckets",
+        ),
+    ]
+    """Hub id (`owner/name`) of the adapter."""
+    revision: Annotated[str, Field(min_length=7, max_length=64)]
+    """Pinned commit of the adapter."""
+    rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
+    """Rank of its matrices; the engine makes room for the largest. Default: 16."""
 
 
 class ServedModel(Input):
@@ -86,6 +107,8 @@ class ServedModel(Input):
     """Default: no speculative decoding."""
     offload: Offload | None = None
     """Default: KV cache on the GPU only."""
+    adapters: Annotated[dict[Name, Adapter], Field(max_length=64)] = {}
+    """LoRA adapters that every worker of the model loads. Default: none."""
     gated: bool | None = None
     """The weights need an accepted licence and a token. Default: as the catalog's checkpoint says."""
     token_secret: str | None = None

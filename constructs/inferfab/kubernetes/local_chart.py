@@ -1,7 +1,5 @@
 """A chart of our own, written beside the stack's Terraform and installed from there."""
 
-import hashlib
-import json
 import tempfile
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -9,16 +7,11 @@ from pathlib import Path, PurePosixPath
 from pydantic import field_validator
 
 from inferfab.record import Record
-from inferfab.render.templates import render
+from inferfab.render.chart import chart_folder
 from inferfab.terraform import Construct
 from inferfab.terraform.engine import AssetType, TerraformAsset
 
 _TOKEN = "TfToken["
-
-
-def helm_literal(text: str) -> str:
-    """Text that Helm's template language reproduces as it stands: an opening ``{{`` would start an action."""
-    return text.replace("{{", '{{ "{{" }}')
 
 
 class LocalChartSpec(Record):
@@ -27,7 +20,9 @@ class LocalChartSpec(Record):
     name: str
     description: str
     files: dict[str, str]
-    """Name under the chart's ``templates`` folder, to text. Texts are final: Helm fills in nothing."""
+    """Name under the chart's ``templates`` folder, to text. Texts are final: Helm fills in nothing but ``live``."""
+    live: dict[str, str] = {}
+    """Placeholder in the texts, to the Helm expression that takes its place."""
 
     @field_validator("files")
     @classmethod
@@ -72,12 +67,9 @@ class LocalChart(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: LocalChartSpec) -> None:
         super().__init__(scope, construct_id)
-        templates = {f"templates/{name}": helm_literal(text) for name, text in sorted(spec.files.items())}
-        # Build metadata, not a pre-release: digits may lead there, and charts that want a release accept it.
-        self.version = f"0.1.0+{_digest(templates)}"
-        description = render("chart/Chart.yaml.j2", name=spec.name, description=spec.description, version=self.version)
+        files, self.version = chart_folder(spec.name, spec.description, spec.files, spec.live)
         folder = Path(tempfile.mkdtemp(dir=_scratch()))
-        for name, text in {"Chart.yaml": description, **templates}.items():
+        for name, text in files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="\n")
@@ -85,10 +77,6 @@ class LocalChart(Construct):
         asset = TerraformAsset(self, "chart", path=str(folder), type=AssetType.DIRECTORY, asset_hash=spec.name)
         self.path = "${path.module}/" + asset.path
         """Where the chart is, as Terraform writes it."""
-
-
-def _digest(files: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:12]
 
 
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pydantic import PositiveInt, field_validator
 
 from inferfab.catalog.charts import Chart
-from inferfab.kubernetes.values import Value, yaml_text
 from inferfab.record import Record
+from inferfab.render.values import Value, yaml_text
 from inferfab.terraform import Construct, Expression
 from inferfab.terraform.helm import HelmRelease, HelmReleaseArguments
 
@@ -29,6 +29,10 @@ class ChartReleaseSpec(Record):
     """What differs from the chart's own values."""
     timeout_seconds: PositiveInt = 900
     """How long to wait until everything is ready. Default: 15 minutes, for images on fresh nodes."""
+    wait: bool = True
+    """Wait until all is ready, and roll back when it does not become so. Default: yes. No where Helm cannot judge what
+    it installs, or where going back would do harm.
+    """
     disable_openapi_validation: bool = False
     """Send objects that the cluster's schema does not know yet: charts that bring their CRDs by a hook need it."""
 
@@ -91,10 +95,10 @@ class ChartRelease(Construct):
             "namespace": spec.namespace,
             "create_namespace": spec.create_namespace,
             "values": [yaml_text(spec.values)],
-            "atomic": True,
-            "cleanup_on_fail": True,
-            "wait": True,
-            "wait_for_jobs": True,
+            "atomic": spec.wait,
+            "cleanup_on_fail": spec.wait,
+            "wait": spec.wait,
+            "wait_for_jobs": spec.wait,
             "timeout": spec.timeout_seconds,
             "max_history": 10,
         }

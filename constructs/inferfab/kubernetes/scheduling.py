@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from inferfab.kubernetes.values import Value
 from inferfab.record import Record
+from inferfab.render.values import Value
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 

@@ -11,7 +11,8 @@ from inferfab.plan.quantities import Bounds, Range
 from inferfab.record import Record
 
 Section = Literal[
-    "environment", "models", "promises", "workload", "cells", "nodes", "fabric", "flags", "routing", "prices", "other"
+    "environment", "models", "promises", "workload", "cells", "nodes", "serving", "fabric", "flags", "routing",
+    "prices", "other",
 ]  # fmt: skip
 
 
@@ -141,6 +142,7 @@ def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
         ("workload", _workload),
         ("cells", _cells),
         ("nodes", _nodes),
+        ("serving", _serving),
         ("fabric", _fabric),
         ("flags", _flags),
         ("routing", _routing),
@@ -295,10 +297,26 @@ def _nodes(fleet: FleetPlan) -> View:
                 f"{role.workers.min}/{role.workers.desired}/{role.workers.max}"
             )
             found[(subject, "GPUs a worker")] = str(role.parallelism.gpus)
-        found[(f"{pool.cell}/{pool.name}", "graph")] = pool.graph
         if pool.shared:
             for model, count in pool.shared.packing.instances.items():
                 found[(f"{pool.cell}/{pool.name}", f"instances of {model}")] = str(count)
+    return found
+
+
+def _serving(fleet: FleetPlan) -> View:
+    """Graphs: another name is a new graph beside the old one."""
+    found: View = {}
+    for cell in fleet.cells:
+        for graph in cell.serving.graphs:
+            subject = f"{cell.name}/{graph.route}"
+            found[(subject, "graph")] = graph.name
+            for part in graph.components:
+                if part.node_group is None:
+                    found[(subject, f"{part.name}s")] = str(part.replicas)
+            if graph.kv_transfer_policy:
+                found[(subject, "locality")] = graph.kv_transfer_policy.enforcement
+            for target in graph.global_router.targets if graph.global_router else ():
+                found[(subject, f"targets of {target.tier}")] = f"{target.ttft_ms:g} / {target.itl_ms:g} ms"
     return found
 
 

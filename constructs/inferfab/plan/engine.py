@@ -161,7 +161,7 @@ def plan_engine(
         image=f"{repository}:{pair.dynamo}{transport.image_suffix}",
         command=("python3", "-m", "dynamo.vllm"),
         arguments=tuple(arguments),
-        env=(EnvValue(name="PYTHONHASHSEED", value="0"), *transport.env),
+        env=(EnvValue(name="PYTHONHASHSEED", value="0"), *_adapter_env(model), *transport.env),
         block_tokens=block_tokens,
         shm_bytes=shm,
         memory_limit_bytes=shm + PROCESS_BYTES + PROCESS_BYTES_PER_GPU * gpus,
@@ -173,6 +173,13 @@ def plan_engine(
         privileged=transport.privileged,
         capabilities=transport.capabilities,
     )
+
+
+def _adapter_env(model: ModelPlan) -> tuple[EnvValue, ...]:
+    """Without it dynamo.vllm refuses to load an adapter by URI (dynamo/vllm/handlers.py, "LoRAManager not
+    initialized").
+    """
+    return (EnvValue(name="DYN_LORA_ENABLED", value="true"),) if model.adapters else ()
 
 
 def _json(value: object) -> str:
@@ -187,32 +194,36 @@ def _model_arguments(model: ModelPlan) -> list[Argument]:
     dtype = {"bf16": "bfloat16", "fp8": "fp8", "nvfp4": "nvfp4"}[model.kv_precision]
     switch = "--enable-prefix-caching" if model.prefix_caching else "--no-enable-prefix-caching"
     arguments = [
-        Argument(flag="--model", value=model.source),
+        # The node's copy of the pinned revision, which is in the folder's name: no worker downloads by itself.
+        Argument(flag="--model", value=model.path),
         Argument(flag="--served-model-name", value=model.name),
-        Argument(flag="--revision", value=model.revision),
         Argument(flag="--max-model-len", value=str(model.context_tokens)),
         Argument(flag="--kv-cache-dtype", value=dtype),
         Argument(flag=switch),
     ]
     if model.speculative:
         arguments.append(Argument(flag="--speculative-config", value=_json(_speculative(model))))
+    if model.adapters:
+        arguments += [
+            Argument(flag="--enable-lora"),
+            Argument(flag="--max-loras", value=str(len(model.adapters))),
+            Argument(flag="--max-lora-rank", value=str(max(adapter.rank for adapter in model.adapters))),
+        ]
     return arguments
 
 
 def _speculative(model: ModelPlan) -> dict[str, object]:
     """Keys of vLLM's SpeculativeConfig (vllm/config/speculative.py ``__post_init__``, ``_verify_args``).
 
-    ``num_speculative_tokens`` is always needed; ``model`` only for draft_model, eagle and eagle3. For mtp
-    vLLM takes the target's model but not its revision, so the pin is repeated here. ``suffix`` needs the
-    package arctic-inference, which vLLM does not depend on.
+    ``num_speculative_tokens`` is always needed; ``model`` only for draft_model, eagle and eagle3, which is the
+    node's copy of the pinned draft. For mtp vLLM takes the target's model. ``suffix`` needs the package
+    arctic-inference, which vLLM does not depend on.
     """
     speculative = model.speculative
     assert speculative is not None
     config: dict[str, object] = {"method": speculative.method, "num_speculative_tokens": speculative.tokens}
-    if speculative.draft:
-        config |= {"model": speculative.draft.source, "revision": speculative.draft.revision}
-    if speculative.method == "mtp":
-        config["revision"] = model.revision
+    if model.draft_path:
+        config["model"] = model.draft_path
     if speculative.method == "ngram":
         config |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
     return config

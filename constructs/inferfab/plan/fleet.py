@@ -25,6 +25,7 @@ from inferfab.plan.quantities import Bounds
 from inferfab.plan.references import unsound
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
+from inferfab.plan.serving.serving import ServingPlan, plan_serving
 from inferfab.plan.state import StatePlan, plan_state
 from inferfab.plan.tiers import TierPlan, plan_tiers
 from inferfab.plan.transport import FabricKind
@@ -87,6 +88,8 @@ class CellPlan(Record):
     system_nodes: PositiveInt
     node_groups: tuple[NodeGroupPlan, ...]
     pools: tuple[PoolPlan, ...]
+    serving: ServingPlan
+    """What its cluster runs to serve."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -267,7 +270,7 @@ def _plan(environment: Environment) -> FleetPlan:
             plan_pool(pool, environment.pools[pool], here, where, tiers[environment.pools[pool].tier], models)
             for pool, here in cell.pools.items()
         ]
-        cells.append(_cell(environment, name, shares[name], placed[name]))
+        cells.append(_cell(environment, name, shares[name], placed[name], pair, tiers, models))
     serving = {
         tier: tuple(name for name, pools in placed.items() if any(p.pool.tier == tier for p in pools)) for tier in tiers
     }
@@ -318,7 +321,15 @@ def _sum(parts: list[CostPlan]) -> CostPlan:
 _BEST_FIRST: tuple[FabricKind, ...] = ("roce", "efa", "tcp")
 
 
-def _cell(environment: Environment, name: str, share: float, placed: list[PlacedPool]) -> CellPlan:
+def _cell(
+    environment: Environment,
+    name: str,
+    share: float,
+    placed: list[PlacedPool],
+    pair: EnginePair,
+    tiers: dict[str, TierPlan],
+    models: dict[str, ModelPlan],
+) -> CellPlan:
     cell = environment.cells[name]
     account = environment.accounts.aws if cell.cloud == "aws" else None
     kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
@@ -326,32 +337,44 @@ def _cell(environment: Environment, name: str, share: float, placed: list[Placed
     machines = [instances(cell.cloud)[g.instance] for p in placed for g in p.node_groups]
     nics = max((m.rdma_nic_count for m in machines), default=0)
     gvnics = max((m.nics.gvnic_count for m in machines if isinstance(m.nics, RoceNics)), default=1)
+    names = (
+        aws_cell_names(
+            environment.name, name, cell.region, account.account_id, cluster_exists=cell.cluster.existing is not None
+        )
+        if account
+        else None
+    )
+    network = plan_network(cell, nics if kind == "roce" else 0, gvnics)
+    pools, groups = tuple(p.pool for p in placed), tuple(g for p in placed for g in p.node_groups)
     return CellPlan(
         name=name,
         cloud=cell.cloud,
         region=cell.region,
         zone=cell.zone,
         traffic_share=share,
-        aws=aws_cell_names(
-            environment.name,
-            name,
-            cell.region,
-            account.account_id,
-            cluster_exists=cell.cluster.existing is not None,
-        )
-        if account
-        else None,
+        aws=names,
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,
         ami_release=cell.cluster.ami_release,
-        network=plan_network(cell, nics if kind == "roce" else 0, gvnics),
+        network=network,
         fabric=plan_cell_fabric(cell, kind),
         gateway=GatewayPlan(replicas=cell.gateways.replicas, public=cell.gateways.public),
         system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
         system_nodes=cell.system_nodes.count,
-        node_groups=tuple(g for p in placed for g in p.node_groups),
-        pools=tuple(p.pool for p in placed),
+        node_groups=groups,
+        pools=pools,
+        serving=plan_serving(
+            pair,
+            environment.engine.image_registry,
+            tiers,
+            models,
+            pools,
+            groups,
+            cloud=cell.cloud,
+            bucket=names.model_bucket if names else None,
+            egress=network.egress != "none",
+        ),
         cost=_sum([p.pool.cost for p in placed]),
     )
 

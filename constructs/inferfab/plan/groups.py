@@ -6,16 +6,21 @@ from inferfab.plan.place import Place
 from inferfab.plan.placement import NodeGroupPlan, Role, nodes_for, workers_on_node
 from inferfab.plan.quantities import Bounds
 from inferfab.plan.roles import RolePlan
+from inferfab.plan.root_disk import root_disk_gib
+from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import EFA_HUGEPAGES_MIB
 
 MOST_PODS = 110
 """Kubernetes itself is tested to so many pods a node; a GPU node needs a few dozen."""
 
+SYSTEM_LABELS = {"inferfab/pool": "system"}
+"""Of nodes without GPUs, where everything else of the cell stands."""
+
 MIG_LAYOUT = "nvidia.com/mig.config"
 """Label by which the GPU operator's MIG manager learns a node's layout."""
 
 
-def group_of_role(pool: str, role: RolePlan, place: Place) -> NodeGroupPlan:
+def group_of_role(pool: str, role: RolePlan, place: Place, model: ModelPlan) -> NodeGroupPlan:
     """The node group of one role: prefill and decode never share a host."""
     gpus_on_node, gpus_per_worker = place.machine.gpu_count, role.parallelism.gpus
     per_node, per_worker = workers_on_node(gpus_on_node, gpus_per_worker)
@@ -28,6 +33,7 @@ def group_of_role(pool: str, role: RolePlan, place: Place) -> NodeGroupPlan:
         workers_per_node=per_node,
         nodes_per_worker=per_worker,
         idle=nodes.desired * gpus_on_node - role.workers.desired * gpus_per_worker,
+        model_bytes=model.weights_bytes + model.draft_weights_bytes,
     )
 
 
@@ -40,9 +46,13 @@ def node_group(
     workers_per_node: int,
     nodes_per_worker: int,
     idle: int,
+    model_bytes: int,
     cut: bool = False,
 ) -> NodeGroupPlan:
-    """:param cut: its GPUs are cut by MIG, in the layout that has the group's name."""
+    """
+    :param model_bytes: of the models that its nodes hold.
+    :param cut: its GPUs are cut by MIG, in the layout that has the group's name.
+    """
     machine, where = place.machine, place.context
     max_pods = machine.max_pods_with_rdma if place.fabric == "efa" else machine.max_pods
     if where.lodger:
@@ -72,6 +82,7 @@ def node_group(
         taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
         arch=machine.arch,
         local_nvme_gb=machine.local_nvme_gb,
+        root_disk_gib=root_disk_gib(machine.local_nvme_gb, model_bytes),
         layout=node_layout(place.fabric, machine),
         max_pods=min(MOST_PODS, max_pods) if max_pods else None,
         hugepages_2mi_mib=EFA_HUGEPAGES_MIB * max(1, workers_per_node) if place.fabric == "efa" else 0,

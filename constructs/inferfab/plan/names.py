@@ -2,8 +2,15 @@
 
 import hashlib
 import json
+import re
 
 DIGEST_LENGTH = 6
+SERVING_NAMESPACE = "serving"
+"""Kubernetes namespace of everything that serves. One, because Dynamo's Kubernetes discovery sees a single namespace
+(ai-dynamo/dynamo lib/runtime discovery/kube, ``Api::namespaced``): a router in another one finds no worker. Tiers
+differ by label, priority class and graph.
+"""
+_COMMIT = re.compile(r"[0-9a-f]{12,64}")
 
 
 def digest(parts: object) -> str:
@@ -30,9 +37,28 @@ def graph_name(pool: str, immutable: object) -> str:
     return f"{pool}-{digest(immutable)}"
 
 
-def namespace(tier: str) -> str:
-    """Kubernetes namespace of a tier's pools."""
-    return f"serving-{tier}"
+def dynamo_namespace(graph: str, namespace: str = SERVING_NAMESPACE) -> str:
+    """Name under which a graph's components find each other; the operator makes it by this rule (DYN_NAMESPACE)."""
+    return f"{namespace}-{graph}"
+
+
+def priority_class_name(tier: str) -> str:
+    """Kubernetes PriorityClass of a tier's pods."""
+    return f"inferfab-{tier}"
+
+
+def token_secret_name(reference: str) -> str:
+    """Kubernetes Secret that holds a download token; the reference may hold what a Secret's name may not."""
+    readable = re.sub(r"[^a-z0-9]+", "-", reference.lower()).strip("-")[:40].strip("-")
+    return f"model-token-{readable}-{digest(reference)}" if readable != reference else f"model-token-{readable}"
+
+
+def model_folder(model: str, revision: str) -> str:
+    """Folder of one revision of a model's files: readable, and another for every other revision."""
+    if _COMMIT.fullmatch(revision):
+        return f"{model}-{revision[:12]}"
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", revision)[:12].strip("-.")
+    return "-".join(part for part in (model, readable, digest(revision)) if part)
 
 
 def grove_length(graph: str, component: str, *, multinode: bool) -> int:

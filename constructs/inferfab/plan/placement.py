@@ -44,6 +44,8 @@ class NodeGroupPlan(Record):
     """Huge pages that the node sets aside, in MiB."""
     arch: Literal["amd64", "arm64"]
     local_nvme_gb: NonNegativeInt
+    root_disk_gib: PositiveInt
+    """Holds images, and models where there is no local NVMe."""
     layout: tuple[NicPlan, ...]
     """Network interfaces of a node."""
 

@@ -1,8 +1,11 @@
 """One pool in one cell: every section decided, in order, from machine to money."""
 
+from pydantic import PositiveInt
+
 from inferfab.environment.pools import (
     AggregatedPool,
     DisaggregatedPool,
+    Locality,
     Pool,
     PoolInCell,
     Replicas,
@@ -14,7 +17,7 @@ from inferfab.plan.cost import CostPlan, HourlyPrice, Money, TokenCost, hourly_p
 from inferfab.plan.engine import default_block_tokens
 from inferfab.plan.groups import group_of_role, node_group
 from inferfab.plan.kv_transfer import KvTransferPlan, TransferEnd, plan_kv_transfer
-from inferfab.plan.names import graph_name, namespace
+from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.place import Place, PoolContext, place_pool
 from inferfab.plan.placement import NodeGroupPlan, Role
 from inferfab.plan.quantities import Range
@@ -36,8 +39,9 @@ class PoolPlan(Record):
     topology: str
     models: tuple[str, ...]
     namespace: str
-    graph: str
-    """Name of its DynamoGraphDeployment; ends in a digest of what admission makes immutable."""
+    frontends: PositiveInt
+    locality: Locality
+    """Whether a request's decode stays near its prefill; ``none`` for pools of one role."""
     workload: Workload
     roles: tuple[RolePlan, ...]
     """Empty for a shared pool."""
@@ -76,13 +80,7 @@ def plan_pool(
         plan_role(name, role, workers, place, tier, model, block_tokens=block, workload=workload)
         for role, workers in asked
     )
-    groups = tuple(group_of_role(name, role, place) for role in roles)
-    immutable = {
-        "components": sorted(["frontend", *(r.role for r in roles)]),
-        "model": [model.source, model.revision],
-        "kv_transfer": place.fabric,
-        "multinode": [g.role for g in groups if g.nodes_per_worker > 1],
-    }
+    groups = tuple(group_of_role(name, role, place, model) for role in roles)
     rates = [r.performance.requests_per_second.times(r.workers.desired) for r in roles]
     served = Range(low=min(r.low for r in rates), high=min(r.high or 0.0 for r in rates))
     cost = cost_of(price, groups)
@@ -93,8 +91,9 @@ def plan_pool(
             tier=tier.name,
             topology=pool.topology,
             models=(pool.model,),
-            namespace=namespace(tier.name),
-            graph=graph_name(name, immutable),
+            namespace=SERVING_NAMESPACE,
+            frontends=pool.frontends,
+            locality=pool.locality if isinstance(pool, DisaggregatedPool) else "none",
             workload=workload,
             roles=roles,
             shared=None,
@@ -168,8 +167,10 @@ def _plan_shared_pool(
     used = sum(1 for slices in shared.packing.gpus if slices)
     idle = nodes.desired * machine.gpu_count - used
     cut = shared.mig_layout is not None
-    group = node_group(name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut)
-    immutable = {"models": sorted(m.model for m in pool.models), "sharing": pool.sharing}
+    size = sum(models[m.model].weights_bytes for m in pool.models)
+    group = node_group(
+        name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut, model_bytes=size
+    )
     return PlacedPool(
         pool=PoolPlan(
             cell=where.cell_name,
@@ -177,8 +178,9 @@ def _plan_shared_pool(
             tier=tier.name,
             topology="shared",
             models=tuple(m.model for m in pool.models),
-            namespace=namespace(tier.name),
-            graph=graph_name(name, immutable),
+            namespace=SERVING_NAMESPACE,
+            frontends=pool.frontends,
+            locality="none",
             workload=pool.workload or tier.workload,
             roles=(),
             shared=shared,

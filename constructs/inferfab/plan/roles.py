@@ -13,6 +13,7 @@ from inferfab.plan.place import Place
 from inferfab.plan.placement import Role, workers_on_node
 from inferfab.plan.quantities import GIB, Bounds
 from inferfab.plan.served import ModelPlan
+from inferfab.plan.serving.claims import ClaimPlan
 from inferfab.plan.tiers import TierPlan
 from inferfab.plan.transport import Transport, efa_transport, roce_transport, tcp_transport
 from inferfab.record import Record
@@ -30,6 +31,8 @@ class RolePlan(Record):
     performance: PerformancePlan
     fabric: RoleFabricPlan
     engine: EnginePlan
+    claim: ClaimPlan | None
+    """Where GPUs and NICs come by a claim; then no extended resource brings them."""
 
 
 def replica_bounds(asked: Replicas) -> Bounds:
@@ -37,17 +40,26 @@ def replica_bounds(asked: Replicas) -> Bounds:
     return Bounds(min=low, desired=desired, max=high)
 
 
-def _transport(fabric: RoleFabricPlan, place: Place, nodes: int) -> Transport:
+def _transport(interfaces: int, place: Place, *, claimed: bool) -> Transport:
     """Of one pod: a worker that spans nodes has one on each, with that node's interfaces."""
-    interfaces = fabric.rdma_interfaces_per_worker // nodes
     if place.fabric == "efa":
-        asked = place.context.cell.fabric
-        dranet = asked is not None and asked.kind == "efa" and asked.plugin == "dranet"
-        return efa_transport(interfaces, dranet=dranet, image_suffix=place.context.pair.efa_tag_suffix)
+        return efa_transport(interfaces, dranet=claimed, image_suffix=place.context.pair.efa_tag_suffix)
     if place.fabric == "roce":
-        # Google marks by itself and hands NICs to pods as networks, not as an extended resource.
+        # Google marks by itself.
         return roce_transport(interfaces, traffic_class=None, nic_resource=None)
     return tcp_transport()
+
+
+def _claim(name: str, gpus: int, interfaces: int, place: Place) -> ClaimPlan | None:
+    """GKE hands RDMA NICs out by DRANET, which can give a pod some of a node's; its older way, networks by annotation,
+    gives all pods of a group the same ones. On AWS where the cell asks for it.
+    """
+    asked = place.context.cell.fabric
+    if place.fabric == "roce":
+        return ClaimPlan(name=name, gpus=gpus, nic_class="mrdma.google.com", nics=interfaces)
+    if place.fabric == "efa" and asked is not None and asked.kind == "efa" and asked.plugin == "dranet":
+        return ClaimPlan(name=name, gpus=gpus, nic_class="efa.networking.k8s.aws", nics=interfaces)
+    return None
 
 
 def plan_role(
@@ -76,6 +88,8 @@ def plan_role(
         stated_overhead_bytes=stated,
     )
     fabric = plan_role_fabric(place.fabric, machine, parallel.gpus, parallel.data)
+    interfaces = fabric.rdma_interfaces_per_worker // nodes
+    claim = _claim(f"{pool}-{role}-devices", -(-parallel.gpus // nodes), interfaces, place)
     batch = plan_batch(
         workers,
         model,
@@ -110,10 +124,11 @@ def plan_role(
             role,
             workers,
             memory,
-            _transport(fabric, place, nodes),
+            _transport(interfaces, place, claimed=claim is not None),
             block_tokens=block_tokens,
             max_sequences=batch.max_sequences,
             image_registry=place.context.image_registry,
             nodes=nodes,
         ),
+        claim=claim,
     )

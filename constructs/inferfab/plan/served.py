@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.catalog.models import Model, ModelShape, Quantization, models
-from inferfab.environment.served_models import KvDtype, ServedModel, Speculative
+from inferfab.environment.served_models import Adapter, KvDtype, ServedModel, Speculative
 from inferfab.plan.kv_cache import KvPrecision, one_layer
+from inferfab.plan.names import model_folder
 from inferfab.plan.quantities import GIB
 from inferfab.record import Record
 
@@ -14,6 +15,20 @@ BYTES_PER_PARAMETER: dict[Quantization, float] = {
     "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 2 / 128, "mxfp4": 0.5 + 1 / 32, "nvfp4": 0.5 + 1 / 16,
 }  # fmt: skip
 """Weights with their scales: int4 one 16-bit scale a group of 128, MXFP4 one byte for 32, NVFP4 one for 16."""
+
+
+MODELS_PATH = "/models"
+"""Where pods see the node's copies of models."""
+
+
+class AdapterPlan(Record):
+    """One LoRA adapter of a model."""
+
+    name: str
+    """Name by which requests ask for it."""
+    source: str
+    revision: str
+    rank: PositiveInt
 
 
 class ModelPlan(Record):
@@ -24,6 +39,11 @@ class ModelPlan(Record):
     catalog: str | None
     source: str
     revision: str
+    folder: str
+    """Of the weights under :data:`MODELS_PATH`; one a revision, so that two can stand side by side."""
+    draft_folder: str | None
+    """The same of the draft weights; None where drafting has none of its own."""
+    adapters: tuple[AdapterPlan, ...]
     quantization: Quantization
     shape: ModelShape
     weights_bytes: PositiveInt
@@ -38,11 +58,21 @@ class ModelPlan(Record):
     """Shape of the KV cache that drafting adds; None if it adds none."""
     cpu_tier_bytes_per_gpu: NonNegativeInt
     nvme_tier_bytes_per_gpu: NonNegativeInt
+    nvme_storage_class: str | None
     gated: bool
     token_secret: str | None
     licence: str
     cold_load_seconds: float
     """Weights over the stated load rate; engine start and compilation come on top."""
+
+    @property
+    def path(self) -> str:
+        """``--model``: the folder with the weights, in the pod."""
+        return f"{MODELS_PATH}/{self.folder}"
+
+    @property
+    def draft_path(self) -> str | None:
+        return f"{MODELS_PATH}/{self.draft_folder}" if self.draft_folder else None
 
 
 def computed_weights_bytes(shape: ModelShape, quantization: Quantization) -> int:
@@ -69,6 +99,9 @@ def plan_model(name: str, asked: ServedModel) -> ModelPlan:
         catalog=asked.catalog,
         source=asked.source or (checkpoint.repository if checkpoint else name),
         revision=asked.revision,
+        folder=model_folder(name, asked.revision),
+        draft_folder=_draft_folder(name, asked.speculative),
+        adapters=tuple(_adapter(adapter, stated) for adapter, stated in asked.adapters.items()),
         quantization=quantization,
         shape=shape,
         weights_bytes=weights_bytes,
@@ -81,11 +114,21 @@ def plan_model(name: str, asked: ServedModel) -> ModelPlan:
         draft_shape=draft_shape,
         cpu_tier_bytes_per_gpu=round(offload.cpu_gib_per_gpu * GIB) if offload else 0,
         nvme_tier_bytes_per_gpu=round((offload.nvme_gib_per_gpu or 0) * GIB) if offload else 0,
+        nvme_storage_class=offload.nvme_storage_class if offload else None,
         gated=asked.gated if asked.gated is not None else bool(checkpoint and checkpoint.gated),
         token_secret=asked.token_secret,
         licence=entry.licence if entry else "not stated",
         cold_load_seconds=round(weights_bytes / GIB / asked.cold_load_gib_per_second, 1),
     )
+
+
+def _draft_folder(name: str, speculative: Speculative | None) -> str | None:
+    draft = speculative.draft if speculative else None
+    return model_folder(f"{name}-draft", draft.revision) if draft else None
+
+
+def _adapter(name: str, asked: Adapter) -> AdapterPlan:
+    return AdapterPlan(name=name, source=asked.source, revision=asked.revision, rank=asked.rank)
 
 
 def _kv_precision(asked: KvDtype) -> KvPrecision:

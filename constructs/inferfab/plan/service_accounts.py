@@ -3,6 +3,7 @@
 from functools import cache
 
 from inferfab.catalog.charts import charts
+from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
 
 
@@ -20,6 +21,8 @@ class ServiceAccounts(Record):
     load_balancer_controller: ServiceAccount
     external_secrets: ServiceAccount
     capacity_publisher: ServiceAccount
+    model_cache: ServiceAccount
+    """Fetches models to the nodes."""
 
 
 @cache
@@ -34,4 +37,5 @@ def service_accounts() -> ServiceAccounts:
         load_balancer_controller=of("aws-load-balancer-controller", "aws-load-balancer-controller"),
         external_secrets=of("external-secrets", "external-secrets"),
         capacity_publisher=of("kube-prometheus-stack", "capacity-publisher"),
+        model_cache=ServiceAccount(namespace=SERVING_NAMESPACE, name="model-cache"),
     )

@@ -22,6 +22,7 @@ FAMILIES = {
     "PRM": "Promises",
     "REF": "References",
     "SCL": "Scaling and its owners",
+    "SRV": "Serving: what reaches nodes, claims, what is joined",
 }
 """What the letters in the middle of an id stand for."""
 

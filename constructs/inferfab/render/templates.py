@@ -5,6 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from inferfab.render.yaml_scalar import quantity, quoted
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ESCAPED = ("svg", "html", "xml")
 
@@ -35,7 +37,7 @@ def template_folder(package: Path = _PACKAGE) -> Path:
 @cache
 def templates() -> Environment:
     """Strict: a name that the plan does not have is an error, not an empty string in somebody's cluster."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(template_folder()),
         undefined=StrictUndefined,
         autoescape=select_autoescape([*_ESCAPED, *(f"{e}.j2" for e in _ESCAPED)], default=False),
@@ -43,6 +45,9 @@ def templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["quoted"] = quoted
+    environment.filters["quantity"] = quantity
+    return environment
 
 
 def render(name: str, /, **values: object) -> str:

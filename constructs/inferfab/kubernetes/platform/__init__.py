@@ -8,11 +8,13 @@ from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
 from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
 from inferfab.kubernetes.platform.efa import EfaSpec
 from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
-from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec, MigDevices, MigSpec
+from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec, MigSpec
 from inferfab.kubernetes.platform.keda import KedaSpec, ScalableKind
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
 from inferfab.kubernetes.platform.platform import EfaPlugin, Platform, PlatformSpec
-from inferfab.kubernetes.platform.prometheus import PrometheusSpec, prometheus_url
+from inferfab.kubernetes.platform.prometheus import PrometheusSpec
+from inferfab.plan.prometheus import prometheus_url
+from inferfab.render.mig import MigDevices
 
 __all__ = [
     "CapacityPublisherSpec",

@@ -14,10 +14,11 @@ import hashlib
 from pydantic import Field
 
 from inferfab.catalog.charts import image
-from inferfab.kubernetes.values import Value, Values, yaml_text
+from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 from inferfab.render.templates import render
+from inferfab.render.values import Value, Values, yaml_text
 
 SERIES = "inferfab:free_capacity:percent"
 _RENAMES = "metricstransform"
@@ -39,6 +40,8 @@ class FreeCapacity(Record):
 
     namespace: str
     """Where the tier's workers run."""
+    graphs: tuple[str, ...]
+    """Graphs that hold them, by the beginning of their pods' names."""
     kv_usage_quantile: float = 0.75
     """Which of a model's pods counts. Default: the upper quarter's edge, for prefill pods, whose cache is never full
     for long, would hide full decode pods in a mean, and a single hot pod says little.
@@ -46,7 +49,8 @@ class FreeCapacity(Record):
 
     def promql(self) -> str:
         """The expression; its result has no labels."""
-        pods = f'{{namespace="{self.namespace}"}}'
+        # A graph's digest is left open: an old and a new graph count while one replaces the other.
+        pods = f'{{namespace="{self.namespace}", pod=~"({"|".join(self.graphs)})-.+"}}'
         waiting = (
             f"((sum(vllm:num_requests_waiting{pods}) or vector(0))"
             f" + (sum(dynamo_frontend_router_queue_pending_requests{pods}) or vector(0)))"
@@ -71,8 +75,10 @@ class CapacityPublisherSpec(Record):
 
     cell: str
     region: str
-    namespace_by_tier: dict[str, str]
-    """Namespace of the workers, by tier."""
+    serving_namespace: str = SERVING_NAMESPACE
+    """Where workers run."""
+    graphs_by_tier: dict[str, tuple[str, ...]]
+    """Routes of the graphs with the workers, by tier."""
     prometheus_url: str
     log_group: str
     """Log group of the metric's events; has to be there."""
@@ -88,8 +94,13 @@ class CapacityPublisherSpec(Record):
     def files(self) -> dict[str, str]:
         config = yaml_text(self.config())
         rules = [
-            {"record": SERIES, "expr": FreeCapacity(namespace=where).promql(), "cell": self.cell, "tier": tier}
-            for tier, where in self.namespace_by_tier.items()
+            {
+                "record": SERIES,
+                "expr": FreeCapacity(namespace=self.serving_namespace, graphs=graphs).promql(),
+                "cell": self.cell,
+                "tier": tier,
+            }
+            for tier, graphs in self.graphs_by_tier.items()
         ]
         return {
             "free_capacity_rule.yaml": render(

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from inferfab.kubernetes.local_chart import LocalChartSpec
 from inferfab.record import Record
+from inferfab.render.cluster_objects import namespaces_text, priority_classes_text
 from inferfab.render.templates import render
 
 Priority = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -13,7 +14,7 @@ Priority = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
 class ServingTier(Record):
-    """One tier in the cluster: a namespace and a class of importance."""
+    """One tier in the cluster: a class of importance."""
 
     name: str
     priority: Priority
@@ -21,33 +22,23 @@ class ServingTier(Record):
     preempts: bool = True
     """Its pods may push out pods of lower tiers. Default: yes."""
 
-    @property
-    def namespace(self) -> str:
-        return f"serving-{self.name}"
-
-    @property
-    def priority_class(self) -> str:
-        return f"inferfab-{self.name}"
-
 
 class CellObjectsSpec(Record):
     """What every cell has before the first operator."""
 
     tiers: tuple[ServingTier, ...]
     namespaces: tuple[str, ...] = ()
-    """Further namespaces, such as the gateway's. Default: none."""
+    """Namespaces, such as the one that serves and the gateway's. Default: none."""
     storage_class: str = "gp3-encrypted"
     """The cluster's default class. Default: ``gp3-encrypted``."""
     kms_key_arn: str | None = None
     """Key of the volumes. Default: the account's own EBS key."""
 
     def chart(self) -> LocalChartSpec:
-        namespaces: list[dict[str, str | None]] = [{"name": tier.namespace, "tier": tier.name} for tier in self.tiers]
-        namespaces += [{"name": name, "tier": None} for name in self.namespaces]
         storage = render("chart/storage_class.yaml.j2", name=self.storage_class, kms_key_arn=self.kms_key_arn)
         files = {
-            "namespaces.yaml": render("chart/namespaces.yaml.j2", namespaces=namespaces),
+            "namespaces.yaml": namespaces_text(self.namespaces),
             "storage_class.yaml": storage,
-            "priority_classes.yaml": render("chart/priority_classes.yaml.j2", tiers=self.tiers),
+            "priority_classes.yaml": priority_classes_text((t.name, t.priority, t.preempts) for t in self.tiers),
         }
         return LocalChartSpec(name="cell-objects", description="Namespaces, storage class, priorities", files=files)

@@ -1,7 +1,7 @@
 """Certificates for webhooks and gateways."""
 
-from inferfab.kubernetes.values import Values
 from inferfab.record import Record
+from inferfab.render.values import Values
 
 
 class CertManagerSpec(Record):

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from inferfab.catalog.kubernetes import kubernetes_versions
-from inferfab.kubernetes.values import Values
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
+from inferfab.render.values import Values
 
 
 class ClusterAutoscalerSpec(Record):

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from inferfab.kubernetes.values import Value, Values
 from inferfab.record import Record
+from inferfab.render.values import Value, Values
 
 
 class DynamoPlatformSpec(Record):

@@ -1,8 +1,8 @@
 """EFA interfaces for pods: the device plugin, or dynamic resource allocation. Never both in a cluster."""
 
 from inferfab.kubernetes.scheduling import GPU_NODES, Toleration
-from inferfab.kubernetes.values import Value, Values
 from inferfab.record import Record
+from inferfab.render.values import Value, Values
 
 
 class EfaSpec(Record):

@@ -5,17 +5,9 @@ from typing import Literal
 from pydantic import model_validator
 
 from inferfab.kubernetes.scheduling import GPU_NODES, Toleration
-from inferfab.kubernetes.values import Value, Values, yaml_text
 from inferfab.record import Record
-
-
-class MigDevices(Record):
-    """How some of a node's GPUs are cut."""
-
-    gpus: tuple[int, ...] | Literal["all"] = "all"
-    """Indexes of the GPUs."""
-    instances: dict[str, int] = {}
-    """Number of instances by profile (``1g.18gb``). Empty: the GPUs stay whole."""
+from inferfab.render.mig import WHOLE, MigDevices, mig_config
+from inferfab.render.values import Value, Values
 
 
 class MigSpec(Record):
@@ -30,21 +22,13 @@ class MigSpec(Record):
     def _has_a_layout(self) -> "MigSpec":
         if not self.layouts:
             raise ValueError("layouts: name at least one, or leave MIG out")
-        if "all-disabled" in self.layouts:
+        if WHOLE in self.layouts:
             raise ValueError('layouts: "all-disabled" is the layout of nodes without a label and always there')
         return self
 
     def config(self) -> str:
         """The file that the MIG manager reads."""
-        whole: Value = [{"devices": "all", "mig-enabled": False}]
-        layouts: Values = {name: [_devices(one) for one in parts] for name, parts in self.layouts.items()}
-        return yaml_text({"version": "v1", "mig-configs": {"all-disabled": whole, **layouts}})
-
-
-def _devices(part: MigDevices) -> Value:
-    gpus: Value = part.gpus if isinstance(part.gpus, str) else list(part.gpus)
-    cut: Values = {"mig-devices": dict(part.instances)} if part.instances else {}
-    return {"devices": gpus, "mig-enabled": bool(part.instances), **cut}
+        return mig_config(self.layouts)
 
 
 class GpuOperatorSpec(Record):
@@ -54,11 +38,21 @@ class GpuOperatorSpec(Record):
     """Default: the machine image brings driver and container toolkit, as EKS AL2023 NVIDIA images do."""
     efa: bool = False
     """The nodes have EFA interfaces: another plugin hands them out. Default: no."""
+    dra: bool = False
+    """Pods take GPUs by claims (Dynamic Resource Allocation) instead of the device plugin; never both. Experimental in
+    the operator. Default: no.
+    """
     node_feature_discovery: bool = True
     """False where something else, such as the network operator, brings it: a cluster has one."""
     mig: MigSpec | None = None
     """Default: GPUs stay whole."""
     tolerations: tuple[Toleration, ...] = GPU_NODES
+
+    @model_validator(mode="after")
+    def _cut_by_one(self) -> "GpuOperatorSpec":
+        if self.dra and self.mig:
+            raise ValueError("dra and mig: the MIG manager belongs to the device plugin's way")
+        return self
 
     def values(self) -> Values:
         tolerations: list[Value] = [one.values() for one in self.tolerations]
@@ -77,13 +71,16 @@ class GpuOperatorSpec(Record):
             "mig": {"strategy": self.mig.strategy if self.mig else "none"},
             "migManager": {"enabled": self.mig is not None},
         }
+        if self.dra:
+            values["clusterPolicy"] = {"deployCR": False}
+            values["gpuCluster"] = {"deployCR": True}
         if self.mig:
             values["migManager"] = {
                 "enabled": True,
                 "config": {
                     "create": True,
                     "name": "inferfab-mig-layouts",
-                    "default": "all-disabled",
+                    "default": WHOLE,
                     "data": {"config.yaml": self.mig.config()},
                 },
             }

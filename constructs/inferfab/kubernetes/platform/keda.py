@@ -1,7 +1,7 @@
 """Scaling by metrics, for components that the Dynamo planner does not scale."""
 
-from inferfab.kubernetes.values import Value, Values
 from inferfab.record import Record
+from inferfab.render.values import Value, Values
 
 
 class ScalableKind(Record):

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from inferfab.kubernetes.values import Values
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
+from inferfab.render.values import Values
 
 
 class LoadBalancerControllerSpec(Record):

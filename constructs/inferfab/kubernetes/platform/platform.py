@@ -19,8 +19,8 @@ from inferfab.kubernetes.platform.keda import KedaSpec
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
 from inferfab.kubernetes.platform.prometheus import PrometheusSpec
 from inferfab.kubernetes.release import ChartRelease, ChartReleaseSpec
-from inferfab.kubernetes.values import Values
 from inferfab.record import Record
+from inferfab.render.values import Values
 from inferfab.terraform import Construct
 
 EfaPlugin = Literal["aws-efa-k8s-device-plugin", "aws-dranet"]
@@ -115,7 +115,7 @@ class Platform(Construct):
             capacity=CapacityPublisherSpec(
                 cell="use1-a",
                 region=region,
-                namespace_by_tier={"priority": "serving-priority"},
+                graphs_by_tier={"priority": ("chat-[0-9a-f]{6}",)},
                 prometheus_url=prometheus_url(),
                 log_group="/inferfab/prod-use1-a/capacity",
             ),

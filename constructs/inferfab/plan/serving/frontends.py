@@ -1,0 +1,117 @@
+"""Frontends and routers: who takes a request in and who chooses its worker."""
+
+from inferfab.catalog.engines import EnginePair
+from inferfab.plan.engine import Argument
+from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
+from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
+from inferfab.plan.serving.images import frontend_image, planner_image
+
+ROUTER_POLICY = "router-policy.yaml"
+GLOBAL_ROUTER = "global-router.json"
+PLANNER = "planner.json"
+PREFILL_ENDPOINT, BACKEND_ENDPOINT = "prefill.generate", "backend.generate"
+"""Where workers register: prefill workers as ``prefill``, all others as ``backend`` (dynamo/vllm/args.py)."""
+
+
+def _file(name: str) -> str:
+    return f"{CONFIG_PATH}/{name}"
+
+
+def frontend(
+    pair: EnginePair, registry: str | None, *, replicas: int, dynamo_namespace: str | None, kv_aware: bool
+) -> ComponentPlan:
+    """The OpenAI endpoint of a graph.
+
+    :param dynamo_namespace: what it may see exactly, in front of a router over pools; None: its own graph, by prefix,
+        as the operator sets it.
+    :param kv_aware: route by what each worker's cache holds; else, in front of a router, any instance serves.
+    """
+    arguments: tuple[Argument, ...]
+    if kv_aware:
+        arguments = (
+            Argument(flag="--router-mode", value="kv"),
+            Argument(flag="--router-policy-config", value=_file(ROUTER_POLICY)),
+        )
+    else:
+        arguments = (Argument(flag="--router-mode", value="round-robin"),)
+    if dynamo_namespace is not None:
+        arguments = (*arguments, Argument(flag="--namespace", value=dynamo_namespace))
+    return cpu_component(
+        "frontend",
+        "dynamo.frontend",
+        frontend_image(pair, registry),
+        arguments,
+        replicas=replicas,
+        config=ROUTER_POLICY if kv_aware else None,
+    )
+
+
+def local_router(
+    pair: EnginePair, registry: str | None, *, dynamo_namespace: str, endpoint: str, block_tokens: int
+) -> ComponentPlan:
+    """The KV-aware router of one pool (or one role of it) behind a router over pools.
+
+    It registers as ``<dynamo namespace>.router.generate``, where the router over pools looks for it, so one graph
+    holds one: a disaggregated pool becomes two graphs (dynamo/router/__main__.py, dynamo/global_router/handler.py).
+    """
+    return cpu_component(
+        "router",
+        "dynamo.router",
+        planner_image(pair, registry),
+        (
+            Argument(flag="--endpoint", value=f"{dynamo_namespace}.{endpoint}"),
+            Argument(flag="--router-block-size", value=str(block_tokens)),
+            Argument(flag="--router-policy-config", value=_file(ROUTER_POLICY)),
+        ),
+        replicas=ROUTERS,
+        env=SYSTEM_ENV,
+        config=ROUTER_POLICY,
+    )
+
+
+def global_router(
+    pair: EnginePair,
+    registry: str | None,
+    *,
+    dynamo_namespace: str,
+    model: str,
+    folder: str,
+    ttft_ms: float,
+    itl_ms: float,
+) -> ComponentPlan:
+    """The router over the tiers of a model.
+
+    It registers the model under the very text that it loads the model's small files by
+    (dynamo/global_router/__main__.py passes ``--model-name`` for both), so it starts in a folder in which the served
+    name is the path. Shown with real processes of 1.6.1.
+    """
+    return cpu_component(
+        "global-router",
+        "dynamo.global_router",
+        planner_image(pair, registry),
+        (
+            Argument(flag="--config", value=_file(GLOBAL_ROUTER)),
+            Argument(flag="--model-name", value=model),
+            Argument(flag="--namespace", value=dynamo_namespace),
+            Argument(flag="--default-ttft-target-ms", value=f"{ttft_ms:g}"),
+            Argument(flag="--default-itl-target-ms", value=f"{itl_ms:g}"),
+        ),
+        replicas=ROUTERS,
+        # Frontends read tokenizer and chat template from it over HTTP, and need no copy of their own.
+        env=(*SYSTEM_ENV, *SELF_HOST_ENV),
+        config=GLOBAL_ROUTER,
+        model_folders=(folder,),
+        model_as=model,
+    )
+
+
+def planner(pair: EnginePair, registry: str | None) -> ComponentPlan:
+    """One planner a graph: two would both own the same ``replicas``."""
+    return cpu_component(
+        "planner",
+        "dynamo.planner",
+        planner_image(pair, registry),
+        (Argument(flag="--config", value=_file(PLANNER)),),
+        replicas=1,
+        config=PLANNER,
+    )

@@ -1,0 +1,186 @@
+"""Graphs of one pool: a whole pool, a graph a role behind a router over tiers, or a graph a model that shares."""
+
+from inferfab.catalog.engines import EnginePair
+from inferfab.catalog.instances import instances
+from inferfab.plan.aws_names import fit
+from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.served import ModelPlan
+from inferfab.plan.serving.component import ComponentPlan, GraphPlan, KvTransferPolicy
+from inferfab.plan.serving.entries import entry_name
+from inferfab.plan.serving.frontends import BACKEND_ENDPOINT, PREFILL_ENDPOINT, frontend, local_router, planner
+from inferfab.plan.serving.planner import PlannerMode, PlannerPlan, plan_planner
+from inferfab.plan.serving.router_policy import router_policy
+from inferfab.plan.serving.workers import role_worker, shared_worker
+from inferfab.plan.tiers import TierPlan
+from inferfab.record import Record
+
+LOCALITY_DOMAIN = "locality"
+PREFERRED_WEIGHT = 0.5
+"""Half of the strongest preference that the router takes: load still moves a request away from a busy neighbour."""
+_GCP_LOCALITY = "cloud.google.com/gce-topology-subblock"
+
+
+class GraphContext(Record):
+    """What graphs of a cell have in common."""
+
+    pair: EnginePair
+    registry: str | None
+    prometheus_url: str
+    groups: tuple[NodeGroupPlan, ...]
+    models: dict[str, ModelPlan]
+    tiers: dict[str, TierPlan]
+
+    def group(self, name: str) -> NodeGroupPlan:
+        return next(g for g in self.groups if g.name == name)
+
+
+def graphs_of_pool(pool: PoolPlan, at: GraphContext, *, routed: bool) -> tuple[GraphPlan, ...]:
+    """:param routed: the pool stands behind the router over the tiers of its model."""
+    if pool.shared is not None and pool.shared.mode == "sleep":
+        return ()
+    if pool.shared is not None:
+        return tuple(_shared(pool, model, at) for model in pool.models)
+    if routed and pool.topology == "disaggregated":
+        return tuple(_graph(pool, at, (role.role,), routed=True) for role in pool.roles)
+    return (_graph(pool, at, tuple(r.role for r in pool.roles), routed=routed),)
+
+
+def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: bool) -> GraphPlan:
+    model, tier = at.models[pool.models[0]], at.tiers[pool.tier]
+    roles = [r for r in pool.roles if r.role in names]
+    whole = len(roles) == len(pool.roles)
+    route = pool.name if whole else f"{pool.name}-{names[0]}"
+    scaled = pool.scaling.replicas_owner == "dynamo-planner"
+    workers = [
+        role_worker(
+            at.pair,
+            role,
+            at.group(role.node_group),
+            model,
+            scaled=scaled and role.workers.min != role.workers.max,
+            behind_router=routed,
+        )
+        for role in roles
+    ]
+    policy = None if routed else _policy(pool, at)
+    components = ["frontend" if not routed else "router", *names, *(["planner"] if scaled else [])]
+    immutable = {
+        "components": sorted(components),
+        "model": [model.source, model.revision],
+        "fabric": sorted({r.fabric.kind for r in roles}),
+        "multinode": sorted(w.name for w in workers if w.nodes > 1),
+        "kv_transfer_policy": policy.model_dump() if policy else None,
+        "scaled": sorted(w.name for w in workers if w.scaled),
+    }
+    name = graph_name(route, immutable)
+    space = dynamo_namespace(name, pool.namespace)
+    (block,) = {r.engine.block_tokens for r in roles}
+    if routed:
+        endpoint = PREFILL_ENDPOINT if names == ("prefill",) else BACKEND_ENDPOINT
+        front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
+    else:
+        front = frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True)
+    parts: list[ComponentPlan] = [front, *workers]
+    asked = _planner(pool, at, names, routed=routed) if scaled else None
+    if asked is not None:
+        parts.append(planner(at.pair, at.registry))
+    return GraphPlan(
+        name=name,
+        dynamo_namespace=space,
+        route=route,
+        entry=None if routed else entry_name(pool.tier, model.name),
+        pool=pool.name,
+        tier=pool.tier,
+        model=model.name,
+        role="pool" if whole else names[0],
+        priority_class=priority_class_name(tier.name),
+        components=tuple(parts),
+        router_policy=router_policy(
+            tier.name,
+            prefix_caching=_tells(workers),
+            routers=front.replicas,
+            prefill_only=names == ("prefill",),
+        ),
+        planner=asked,
+        kv_transfer_policy=policy,
+    )
+
+
+def _tells(workers: list[ComponentPlan]) -> bool:
+    """Whether every worker publishes what its cache holds."""
+    return all(any(a.flag == "--kv-events-config" for a in w.arguments) for w in workers)
+
+
+def _planner(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: bool) -> PlannerPlan:
+    modes: dict[tuple[str, ...], PlannerMode] = {
+        ("prefill", "decode"): "disagg", ("prefill",): "prefill", ("decode",): "decode", ("worker",): "agg",
+    }  # fmt: skip
+    return plan_planner(
+        modes[names],
+        at.tiers[pool.tier],
+        pool.models[0],
+        {name: pool.scaling.workers[name] for name in names},
+        {r.role: r.parallelism.gpus for r in pool.roles if r.role in names},
+        behind_router=routed,
+        prometheus_url=at.prometheus_url,
+    )
+
+
+def locality_label(group: NodeGroupPlan) -> str | None:
+    """Node label of the smallest closeness that the machine reports; None where it reports none."""
+    if group.cloud == "gcp":
+        return _GCP_LOCALITY
+    layers = instances(group.cloud)[group.instance].locality_layers
+    return f"topology.k8s.aws/network-node-layer-{layers}" if layers else None
+
+
+def _policy(pool: PoolPlan, at: GraphContext) -> KvTransferPolicy | None:
+    if pool.topology != "disaggregated" or pool.locality == "none":
+        return None
+    labels = {locality_label(at.group(role.node_group)) for role in pool.roles}
+    if len(labels) != 1 or (label := labels.pop()) is None:
+        # A worker waits for its label before it starts.
+        return None
+    return KvTransferPolicy(
+        label_key=label,
+        domain=LOCALITY_DOMAIN,
+        enforcement=pool.locality,
+        preferred_weight=PREFERRED_WEIGHT if pool.locality == "preferred" else None,
+    )
+
+
+def _shared(pool: PoolPlan, name: str, at: GraphContext) -> GraphPlan:
+    """One model of a shared pool: its instances stand where the plan packed them."""
+    assert pool.shared is not None
+    model, packing = at.models[name], pool.shared.packing
+    instance = next(i for i in pool.shared.instances if i.model == name)
+    (group,) = (g for g in at.groups if g.pool == pool.name)
+    on_gpu = [sum(1 for _ in lane) for lane in packing.gpus] or [1]
+    size = group.gpus_per_node
+    on_node = max(sum(on_gpu[start : start + size]) for start in range(0, len(on_gpu), size))
+    immutable = {
+        "components": ["frontend", "worker"],
+        "model": [model.source, model.revision],
+        "resource": instance.resource,
+    }
+    route = fit(f"{pool.name}-{name}", 30)
+    graph = graph_name(route, immutable)
+    worker = shared_worker(at.pair, instance, group, model, replicas=packing.instances.get(name, 0), on_node=on_node)
+    return GraphPlan(
+        name=graph,
+        dynamo_namespace=dynamo_namespace(graph, pool.namespace),
+        route=route,
+        entry=entry_name(pool.tier, name),
+        pool=pool.name,
+        tier=pool.tier,
+        model=name,
+        role="shared",
+        priority_class=priority_class_name(pool.tier),
+        components=(
+            frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True),
+            worker,
+        ),
+        router_policy=router_policy(pool.tier, prefix_caching=False, routers=pool.frontends, prefill_only=False),
+    )

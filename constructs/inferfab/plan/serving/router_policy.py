@@ -1,0 +1,34 @@
+"""What a KV-aware router is told (``--router-policy-config``)."""
+
+from pydantic import PositiveFloat
+
+from inferfab.record import Record
+
+
+class RouterPolicy(Record):
+    """Shared settings, and one queue class: a graph serves one tier, so its requests are equal.
+
+    Keys: ``_ROUTER_SETTINGS`` in dynamo/common/configuration/groups/kv_router_args.py of ai-dynamo 1.6.1; the policy
+    classes are read by the runtime (lib/kv-router).
+    """
+
+    family: str
+    """Name of the queue class, and the default for requests that name none."""
+    use_kv_events: bool
+    """Workers tell what their caches hold; without, the router guesses from where it sent requests."""
+    router_replica_sync: bool
+    """Several routers share what they know of running requests."""
+    router_track_active_blocks: bool
+    """False for prefill only: its requests write no answer, so no cache grows with them."""
+    prefill_busy_threshold_frac: PositiveFloat = 1.0
+    """A request waits in the router while every worker has this share of a forward pass of prompt tokens to read."""
+
+
+def router_policy(tier: str, *, prefix_caching: bool, routers: int, prefill_only: bool) -> RouterPolicy:
+    """:param prefill_only: the graph has no workers that write answers."""
+    return RouterPolicy(
+        family=tier,
+        use_kv_events=prefix_caching,
+        router_replica_sync=routers > 1,
+        router_track_active_blocks=not prefill_only,
+    )

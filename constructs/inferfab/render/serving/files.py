@@ -1,0 +1,98 @@
+"""The files of a cell's serving release."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.charts import charts
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.names import SERVING_NAMESPACE, token_secret_name
+from inferfab.plan.serving.claims import GPU_CLASS, SAME_ROOT
+from inferfab.plan.serving.component import FRONTEND_PORT, SYSTEM_PORT
+from inferfab.render.serving.graph import graph_file
+from inferfab.render.serving.lanes import lane_file
+from inferfab.render.serving.model_cache import model_cache_file
+from inferfab.render.templates import render
+
+METRICS_PORTS = (FRONTEND_PORT, SYSTEM_PORT, 9085, 19090)
+"""Frontends and lanes; workers and routers; planners; NIXL (deploy/operator/internal/consts)."""
+SECRET_STORE = "aws-secrets-manager"
+
+
+def serving_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
+    """Every object of the release, as files that ``kubectl apply`` takes: relative path to YAML text."""
+    return dict(sorted(_files(fleet, cell, None)))
+
+
+def chart_files(fleet: FleetPlan, cell: CellPlan) -> tuple[dict[str, str], dict[str, str]]:
+    """The same for a Helm chart, with placeholders (and what Helm puts in their place) where a number has another
+    owner once it is there.
+    """
+    live: dict[str, str] = {}
+    files = {path.replace("/", "-"): text for path, text in sorted(_files(fleet, cell, live))}
+    return files, live
+
+
+def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Iterator[tuple[str, str]]:
+    serving = cell.serving
+    for graph in serving.graphs:
+        yield f"graphs/{graph.route}.yaml", graph_file(cell, graph, live)
+    for lane in serving.lanes:
+        yield f"lanes/{lane.name}.yaml", lane_file(cell, lane)
+    here = {"namespace": SERVING_NAMESPACE}
+    yield "entries.yaml", render("dynamo/entries.yaml.j2", entries=serving.entries, **here)
+    yield "model-cache.yaml", model_cache_file(cell)
+    yield "disruption-budgets.yaml", render("dynamo/disruption_budgets.yaml.j2", budgets=_budgets(cell), **here)
+    yield (
+        "network-policies.yaml",
+        render(
+            "dynamo/network_policies.yaml.j2",
+            gateway_namespace=cell.gateway.namespace,
+            metrics_namespace=charts()["kube-prometheus-stack"].namespace,
+            operator_namespace=charts()["dynamo-platform"].namespace,
+            frontend_port=FRONTEND_PORT,
+            system_port=SYSTEM_PORT,
+            metrics_ports=METRICS_PORTS,
+            **here,
+        ),
+    )
+    if serving.claims:
+        yield (
+            "claims.yaml",
+            render("dynamo/claims.yaml.j2", claims=serving.claims, gpu_class=GPU_CLASS, same_root=SAME_ROOT, **here),
+        )
+    adapters = _adapters(fleet, cell)
+    if adapters:
+        yield "adapters.yaml", render("dynamo/adapters.yaml.j2", adapters=adapters, **here)
+    secrets = [{"name": token_secret_name(key), "key": key} for key in _tokens(fleet, cell)]
+    if secrets:
+        yield "model-tokens.yaml", render("dynamo/model_tokens.yaml.j2", secrets=secrets, store=SECRET_STORE, **here)
+
+
+def _budgets(cell: CellPlan) -> list[dict[str, str]]:
+    return [
+        {"name": f"{graph.name}-{part.name}", "graph": graph.name, "component": part.name}
+        for graph in cell.serving.graphs
+        for part in graph.components
+        if part.disruption_budget
+    ]
+
+
+def _adapters(fleet: FleetPlan, cell: CellPlan) -> list[dict[str, str]]:
+    served = {model for pool in cell.pools for model in pool.models}
+    return [
+        {
+            "model": model.name,
+            "name": adapter.name,
+            "object": f"{model.name}-{adapter.name}",
+            "uri": f"hf://{adapter.source}@{adapter.revision}",
+        }
+        for model in fleet.models
+        if model.name in served
+        for adapter in model.adapters
+    ]
+
+
+def _tokens(fleet: FleetPlan, cell: CellPlan) -> tuple[str, ...]:
+    """References of tokens that a pod of the cell uses."""
+    served = {model for pool in cell.pools for model in pool.models}
+    adapters = [m.token_secret for m in fleet.models if m.name in served and m.adapters and m.token_secret]
+    return tuple(dict.fromkeys((*cell.serving.cache.token_secrets, *adapters)))

@@ -1,0 +1,154 @@
+"""One DynamoGraphDeployment with its configuration files."""
+
+import hashlib
+from typing import Any
+
+from inferfab.plan.fleet import CellPlan
+from inferfab.plan.groups import SYSTEM_LABELS
+from inferfab.plan.kv_config import KV_DISK_PATH
+from inferfab.plan.names import SERVING_NAMESPACE
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.served import MODELS_PATH
+from inferfab.plan.serving.component import CONFIG_PATH, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.model_cache import COMPLETE, DISK_MODELS, host_path
+from inferfab.record import Record
+from inferfab.render.serving.configuration import configuration
+from inferfab.render.serving.origins import argument_from, replicas_from
+from inferfab.render.templates import render
+
+_TYPES = {"frontend": "frontend", "prefill": "prefill", "decode": "decode", "worker": "worker", "planner": "planner"}
+"""Routers have no type: the operator then adds no probes and no ports of an engine."""
+NAMES = "/served"
+"""Where routers over pools see a model's small files under its served name."""
+
+
+class Mount(Record):
+    """One mount of a container."""
+
+    volume: str
+    path: str
+    sub_path: str | None = None
+    read_only: bool = True
+
+
+def graph_file(cell: CellPlan, graph: GraphPlan, live_replicas: dict[str, str] | None) -> str:
+    """The graph and, behind it, its ConfigMap.
+
+    :param live_replicas: filled with a placeholder for the replicas of each scaled component (placeholder to what
+        stands there at first); None writes the number itself.
+    """
+    files = configuration(graph)
+    digests = {name: hashlib.sha256(text.encode()).hexdigest()[:12] for name, text in files.items()}
+    components = [_component(cell, graph, part, digests, live_replicas) for part in graph.components]
+    text = render(
+        "dynamo/graph.yaml.j2",
+        title=_title(graph),
+        graph=graph,
+        namespace=SERVING_NAMESPACE,
+        graph_labels=_labels(cell, graph),
+        components=components,
+        models_path=MODELS_PATH,
+        complete=COMPLETE,
+    )
+    if not files:
+        return text
+    settings = render("dynamo/config_map.yaml.j2", name=graph.name, namespace=SERVING_NAMESPACE, files=files)
+    return f"{text}---\n{settings}"
+
+
+def _title(graph: GraphPlan) -> str:
+    if graph.pool is None:
+        return f"{graph.model} over its tiers: what a request asks for decides which pool serves it."
+    part = {"pool": "", "shared": f", {graph.model}"}.get(graph.role, f", its {graph.role} workers")
+    return f"Pool {graph.pool}{part}: {graph.model} for tier {graph.tier}."
+
+
+def _labels(cell: CellPlan, graph: GraphPlan) -> dict[str, str]:
+    labels = {
+        "app.kubernetes.io/part-of": "inferfab",
+        "inferfab/cell": cell.name,
+        "inferfab/route": graph.route,
+        "inferfab/model": graph.model,
+    }
+    labels |= {"inferfab/pool": graph.pool} if graph.pool else {}
+    return labels | ({"inferfab/tier": graph.tier} if graph.tier else {})
+
+
+def _component(
+    cell: CellPlan, graph: GraphPlan, part: ComponentPlan, digests: dict[str, str], live: dict[str, str] | None
+) -> dict[str, Any]:
+    group = cell.node_group(part.node_group) if part.node_group else None
+    mine = {"inferfab/graph": graph.name, "inferfab/component": part.name}
+    entry = {"inferfab/entry": graph.entry} if graph.entry and part.kind == "frontend" else {}
+    replicas = str(part.replicas)
+    if live is not None and part.scaled:
+        replicas = f"live-replicas-of-{graph.name}-{part.name}"
+        live[replicas] = _live(graph.name, part)
+    return {
+        "plan": part,
+        "type": _TYPES.get(part.kind),
+        "replicas": replicas,
+        "replicas_from": replicas_from(graph, part),
+        "labels": {**_labels(cell, graph), **mine, **entry},
+        "spread_over": mine,
+        "config_digest": digests[part.config] if part.config else "",
+        "node_selector": group.labels if group else SYSTEM_LABELS,
+        "tolerations": tolerations(group),
+        "arguments": [
+            {"flag": a.flag, "value": a.value, "comment": argument_from(graph, part, a.flag)} for a in part.arguments
+        ],
+        "extended": _extended(part),
+        "mounts": _mounts(part),
+        "host_path": host_path(group) if group else DISK_MODELS,
+        "working_dir": NAMES if part.model_as else None,
+        # The operator adds probes to every component that has a type.
+        "probe_port": None if part.kind in _TYPES else SYSTEM_PORT,
+        "kv_disk_class": part.kv_disk_class,
+    }
+
+
+def _live(graph: str, part: ComponentPlan) -> str:
+    """Helm's way to leave a number to its owner: what is there now, and at first what the plan says.
+
+    The operator refuses an update that changes ``replicas`` of a component with a scaling adapter, and an update that
+    says nothing counts as 1 (deploy/operator/internal/webhook/validation, validateReplicasChanges).
+    """
+    return (
+        f"{{{{- $live := {part.replicas} -}}}}"
+        f'{{{{- range (dig "spec" "components" (list) (lookup "nvidia.com/v1beta1" "DynamoGraphDeployment" '
+        f'"{SERVING_NAMESPACE}" "{graph}")) -}}}}'
+        f'{{{{- if and (eq .name "{part.name}") (hasKey . "replicas") -}}}}{{{{- $live = .replicas -}}}}{{{{- end -}}}}'
+        f"{{{{- end }}}} {{{{ $live }}}}"
+    )
+
+
+def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
+    """Of the taints of a group's nodes, exactly these; system nodes have none."""
+    found = []
+    for key, text in group.taints.items() if group else ():
+        value, _, effect = text.rpartition(":")
+        found.append({"key": key, "value": value, "effect": effect})
+    return found
+
+
+def _extended(part: ComponentPlan) -> dict[str, str]:
+    """Extended resources. With a claim there are none: one owner a device."""
+    found = {part.gpu_resource: str(part.gpus)} if part.gpus and not part.claim else {}
+    found |= {name: str(count) for name, count in part.resources.items()}
+    if part.hugepages_2mi_mib:
+        found["hugepages-2Mi"] = f"{part.hugepages_2mi_mib}Mi"
+    return found
+
+
+def _mounts(part: ComponentPlan) -> list[Mount]:
+    found = []
+    if part.model_as:
+        (folder,) = part.model_folders
+        found.append(Mount(volume="models", path=f"{NAMES}/{part.model_as}", sub_path=folder))
+    elif part.model_folders:
+        found.append(Mount(volume="models", path=MODELS_PATH))
+    if part.config:
+        found.append(Mount(volume="config", path=CONFIG_PATH))
+    if part.kv_disk_bytes:
+        found.append(Mount(volume="kv-cache", path=KV_DISK_PATH, read_only=False))
+    return found
