@@ -43,7 +43,7 @@ def test_changes_that_recreate(rule: str, before: Env, after: Env, at: str) -> N
 
 QUIET = [
     (DIS, DIS),
-    (DIS, DIS.set("pools.chat.decode.replicas", {"desired": 4, "max": 8})),
+    (DIS, DIS.set("pools.chat.decode.replicas", {"desired": 4})),
     (AGG, AGG.set("models.qwen-8b.context_tokens", 4096)),
     (AGG, AGG.set("cells.east-c", cell("aws", "us-east-1", "us-east-1c", "10.18.0.0/16", "docs"))),
 ]

@@ -244,3 +244,24 @@ def test_variants_of_one_folder_are_apart(tmp_path: Path) -> None:
             encoding="utf-8",
         )
     assert [f.what for f in check_manifests(read_manifests([tmp_path])).findings if f.severity != "info"] == []
+
+
+@pytest.mark.parametrize(("events", "alarms"), [("true", 1), ("false", 0)])
+def test_files_of_config_maps_are_read(events: str, alarms: int) -> None:
+    """A router's policy file that a ConfigMap of the stream mounts says whether it wants events."""
+    text = (
+        "kind: DynamoGraphDeployment\nmetadata: {name: g}\nspec:\n  components:\n"
+        "    - name: f\n      type: frontend\n      podTemplate:\n        spec:\n          containers:\n"
+        "            - name: main\n              image: nvcr.io/nvidia/ai-dynamo/dynamo-frontend:1.6.1\n"
+        "              command: [python3, -m, dynamo.frontend]\n"
+        "              args: [--router-mode, kv, --router-policy-config, /etc/r/p.yaml]\n"
+        "              volumeMounts: [{name: r, mountPath: /etc/r}]\n"
+        "          volumes: [{name: r, configMap: {name: router}}]\n"
+        "    - name: w\n      type: worker\n      podTemplate:\n        spec:\n          containers:\n"
+        "            - name: main\n              image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.6.1\n"
+        "              command: [python3, -m, dynamo.vllm, --model, m]\n"
+        "---\nkind: ConfigMap\nmetadata: {name: router}\ndata:\n  p.yaml: |\n"
+        f"    router: {{use_kv_events: {events}}}\n"
+    )
+    found = [f for f in check_manifests(manifests_from_text(text)).findings if f.rule == "IF-ENG-014"]
+    assert len(found) == alarms

@@ -71,8 +71,8 @@ def graphs_that_roll(change: Change) -> Iterator[Problem]:
                 gpus = sum(g.gpus.desired for g in cell.node_groups if g.pool == pool.name)
                 yield Problem(
                     ("pools", pool.name),
-                    f"`{pool.name}` in {cell.name} becomes a new graph ({_difference(before, pool)}): up to {gpus} GPUs "
-                    "twice while it rolls",
+                    f"`{pool.name}` in {cell.name} becomes a new graph ({_difference(before, pool)}): up to {gpus} "
+                    "GPUs twice while it rolls",
                     "make sure of the room, or undo it",
                     value=rolled[0],
                     of_key=True,

@@ -45,6 +45,7 @@ class Volume:
     medium: str
     size_bytes: float | None
     claim: str
+    config_map: str
     ref: Ref
 
 
@@ -182,6 +183,7 @@ def volumes_of(node: Node) -> dict[str, Volume]:
             medium=empty.get("medium").text or "",
             size_bytes=quantity(empty.get("sizeLimit").text),
             claim=item.get("persistentVolumeClaim", "claimName").text or "",
+            config_map=item.get("configMap", "name").text or "",
             ref=item.ref,
         )
     return found

@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
+import yaml
+
 from inferfab.checks.serving.kv_transfer import transfer_of
 from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable
+from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
 from inferfab.manifests.processes import version_known
@@ -21,7 +24,7 @@ def servings(manifests: Manifests) -> tuple[Serving, ...]:
     for graph in manifests.graphs:
         components = manifests.components(graph)
         engines = tuple(engine_view(w, p) for w in components for p in w.engines)
-        fronts = tuple(f for w in components for p in w.processes for f in _frontend(w, p))
+        fronts = tuple(f for w in components for p in w.processes for f in _frontend(manifests, w, p))
         found.append(Serving(f"graph `{graph.name}`", engines, fronts, spot(graph.ref)))
     return (*found, *_others(manifests))
 
@@ -36,7 +39,7 @@ def _others(manifests: Manifests) -> Iterator[Serving]:
             together.setdefault((place, workload.namespace), []).append(workload)
     for workloads in together.values():
         engines = [engine_view(w, p) for w in workloads for p in w.engines]
-        fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(w, p))
+        fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(manifests, w, p))
         paired = [e for e in engines if e.role != "worker"]
         models = {role: {e.model for e in paired if e.role == role} for role in ("prefill", "decode")}
         if paired and models["prefill"] == models["decode"]:
@@ -112,7 +115,23 @@ def _role(workload: Workload, view: EngineView) -> Role:
     return "decode" if named and moves else "worker"
 
 
-def _frontend(workload: Workload, process: Process) -> Iterator[FrontendView]:
+def _listens(manifests: Manifests, workload: Workload, process: Process) -> bool | None:
+    """Whether a router wants KV events: by its flag, else by its policy file; None where that file is not seen."""
+    stated, file = process.on("--router-kv-events"), process.option("--router-policy-config")
+    if stated is not None or file is None:
+        return stated is not False
+    node = mounted_file(manifests, workload, process.container, file.value or "") if file.known else None
+    try:
+        policy = yaml.safe_load(node.text or "") if node is not None else None
+    except yaml.YAMLError:
+        return None
+    router = policy.get("router") if isinstance(policy, dict) else None
+    if node is None or not isinstance(router, dict):
+        return None if node is None else True
+    return router.get("use_kv_events", True) is not False
+
+
+def _frontend(manifests: Manifests, workload: Workload, process: Process) -> Iterator[FrontendView]:
     if process.program != "dynamo.frontend":
         return
     mode = process.option("--router-mode")
@@ -129,7 +148,7 @@ def _frontend(workload: Workload, process: Process) -> Iterator[FrontendView]:
         name=f"`{workload.name}`",
         mode=value,
         mode_spot=spot(mode.value_ref if mode else environment.ref if environment else process.ref),
-        events=process.on("--router-kv-events") is not False,
+        events=_listens(manifests, workload, process),
         block_tokens=size,
         block_spot=spot(block.value_ref if block else block_env.ref if block_env else process.ref),
         spot=spot(process.ref),

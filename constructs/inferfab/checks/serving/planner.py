@@ -10,6 +10,7 @@ from inferfab.checks.registry import Problem, manifest_rule
 from inferfab.checks.serving.manifest_views import spot
 from inferfab.checks.serving.views import Spot
 from inferfab.environment.problems import meant
+from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
 
 _PLANNER = "ai-dynamo 1.6.1 dynamo/planner/config/planner_config.py and defaults.py"
@@ -23,16 +24,21 @@ def planners(manifests: Manifests) -> Iterator[tuple[Workload, Process]]:
                 yield workload, process
 
 
-def config_of(process: Process) -> tuple[dict[str, Any] | None, Spot]:
-    """The planner's JSON where it stands in the command line; None for a file or what is no JSON."""
+def config_of(manifests: Manifests, workload: Workload, process: Process) -> tuple[dict[str, Any] | None, Spot]:
+    """The planner's JSON, in the command line or in a ConfigMap's file; None for another file or what is no JSON."""
     option = process.option("--config")
     if option is None:
         return None, spot(process.ref)
-    where = spot(option.value_ref)
-    if not option.known or not (option.value or "").lstrip().startswith("{"):
+    where, text = spot(option.value_ref), (option.value or "") if option.known else ""
+    if text.startswith("/"):
+        file = mounted_file(manifests, workload, process.container, text)
+        if file is None:
+            return None, where
+        where, text = spot(file.key_ref), file.text or ""
+    if not text.lstrip().startswith("{"):
         return None, where
     try:
-        read = json.loads(option.value or "")
+        read = json.loads(text)
     except (ValueError, RecursionError):
         return None, where
     return (read if isinstance(read, dict) else None), where
@@ -48,8 +54,8 @@ def config_of(process: Process) -> tuple[dict[str, Any] | None, Spot]:
     source=f"{_PLANNER}; run of PlannerConfig: an unknown key is accepted silently",
 )
 def planner_settings_read(manifests: Manifests) -> Iterator[Problem]:
-    for _, process in planners(manifests):
-        config, where = config_of(process)
+    for workload, process in planners(manifests):
+        config, where = config_of(manifests, workload, process)
         option = process.option("--config")
         text = (option.value or "") if option is not None and option.known else ""
         if config is None and text.lstrip().startswith("{"):
@@ -146,7 +152,7 @@ def _together(config: dict[str, Any], where: Spot) -> Iterator[Problem]:
 def planner_has_prometheus(manifests: Manifests) -> Iterator[Problem]:
     services = {(s.name, s.namespace) for s in manifests.of_kind("Service")}
     for workload, process in planners(manifests):
-        config, where = config_of(process)
+        config, where = config_of(manifests, workload, process)
         variable = process.env("PROMETHEUS_ENDPOINT")
         stated = (config or {}).get("metric_pulling_prometheus_endpoint")
         if stated is None and variable is None:

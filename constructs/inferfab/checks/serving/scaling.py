@@ -108,7 +108,7 @@ def one_owner(manifests: Manifests) -> Iterator[Problem]:
 def _planned(manifests: Manifests) -> Iterator[tuple[Workload, Workload]]:
     """(component, planner of its graph) of every component that a planner scales."""
     for planner, process in planners(manifests):
-        config, _ = config_of(process)
+        config, _ = config_of(manifests, planner, process)
         if planner.graph is None or (config or {}).get("advisory") is True:
             continue
         for component in manifests.components(planner.graph):
@@ -133,7 +133,7 @@ def bounds_agree(manifests: Manifests) -> Iterator[Problem]:
                 f"{scaler.name} scales between {least} and {most}", f"write at most {most}", value=str(least)
             )
     for planner, process in planners(manifests):
-        config, where = config_of(process)
+        config, where = config_of(manifests, planner, process)
         if config is not None and planner.graph is not None:
             yield from _budget(manifests, planner, planner.graph, config, where)
 
@@ -180,8 +180,8 @@ def never_none(manifests: Manifests) -> Iterator[Problem]:
         none = workload.replicas == 0 and bool(workload.engines)
         if none and workload.replicas_ref is not None and _others_run(manifests, workload):
             yield spot(workload.replicas_ref).problem(f"`{workload.name}` has no replica", "write 1 or more")
-    for _, process in planners(manifests):
-        config, where = config_of(process)
+    for planner, process in planners(manifests):
+        config, where = config_of(manifests, planner, process)
         if (config or {}).get("min_endpoint") == 0:
             yield where.problem("the planner may take a role down to no worker (min_endpoint 0)", "write 1 or more")
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from inferfab.checks.manifest_file_rules import finding
+from inferfab.checks.serving.planner import config_of
 from inferfab.findings import Finding
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
@@ -23,7 +24,7 @@ def unseen(manifests: Manifests) -> Iterator[Finding]:
     """One remark a place."""
     for workload in manifests.workloads:
         for process in workload.processes:
-            yield from _process(workload, process)
+            yield from _process(manifests, workload, process)
         for container in workload.pod.containers:
             if container.gpus and not any(p.container is container for p in workload.processes):
                 what = f"`{workload.name or container.name}` has {container.gpus} GPU(s), and what runs there is not "\
@@ -62,7 +63,7 @@ def _remark(ref: Ref, what: str, fix: str) -> Finding:
     return finding("IF-MAN-005", at.file, what, fix, (at.line, at.column), ref.path)
 
 
-def _process(workload: Workload, process: Process) -> Iterator[Finding]:
+def _process(manifests: Manifests, workload: Workload, process: Process) -> Iterator[Finding]:
     name = workload.name or process.container.name
     if process.program not in _JUDGED:
         yield _remark(process.ref, f"`{name}` runs {process.module}, whose flags are not judged", "check it by other "
@@ -79,7 +80,10 @@ def _process(workload: Workload, process: Process) -> Iterator[Finding]:
         yield _remark(process.container.image_ref, what, "use a release of the catalog (`inferfab catalog`)")
     if process.program == "dynamo.planner":
         option = process.option("--config")
-        if option is not None and option.known and option.value and not option.value.lstrip().startswith("{"):
+        elsewhere = option is not None and option.known and bool(option.value) and config_of(
+            manifests, workload, process
+        )[0] is None  # fmt: skip
+        if option is not None and option.value and elsewhere and not option.value.lstrip().startswith("{"):
             what = f"the settings of `{name}` stand in the file {option.value}"
             yield _remark(option.value_ref, what, "give them inline to have them checked")
     config = process.option("--config") if process.program == "vllm" else None
