@@ -265,3 +265,11 @@ def test_files_of_config_maps_are_read(events: str, alarms: int) -> None:
     )
     found = [f for f in check_manifests(manifests_from_text(text)).findings if f.rule == "IF-ENG-014"]
     assert len(found) == alarms
+
+
+def test_a_chart_is_one_finding(tmp_path: Path) -> None:
+    """Templates of one folder that were not rendered are named once, with their number."""
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.yaml").write_text("x: {{ .Values.x }}: {{\n", encoding="utf-8")
+    (found,) = read_manifests([tmp_path]).findings
+    assert (found.rule, "2 more" in found.what) == ("IF-MAN-006", True)

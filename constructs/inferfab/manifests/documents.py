@@ -79,7 +79,7 @@ def _read(file: TextFile, chunk: str, line: int) -> Iterator[Document | Finding]
         yield composer.document
     elif _TEMPLATE.search(chunk):
         fix = "render it first: `helm template … | inferfab check --manifests -`"
-        yield finding("IF-MAN-006", file.name, "is a template that was not rendered", fix, at)
+        yield finding("IF-MAN-006", file.name, "a template that was not rendered stands here", fix, at)
     else:
         fix = "mend the syntax here or on the line before"
         yield finding("IF-MAN-002", file.name, f"is not valid YAML: {what}", fix, at)

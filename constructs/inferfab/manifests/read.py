@@ -1,7 +1,8 @@
 """From paths to everything that rules look at."""
 
+from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from inferfab.findings import Finding
 from inferfab.manifests.documents import Document, read_documents
@@ -47,5 +48,26 @@ def _manifests(files: list[TextFile], problems: list[Finding]) -> Manifests:
         objects=objects,
         workloads=tuple(workloads),
         graphs=tuple(graphs),
-        findings=tuple(findings),
+        findings=tuple(_one_a_folder(findings)),
     )
+
+
+def _one_a_folder(findings: list[Finding]) -> list[Finding]:
+    """A chart that was not rendered is one thing to say, however many templates it has."""
+    first: dict[PurePath, Finding] = {}
+    counts: Counter[PurePath] = Counter()
+    for finding in findings:
+        if finding.rule == "IF-MAN-006":
+            folder = PurePath(finding.location.file).parent
+            first.setdefault(folder, finding)
+            counts[folder] += 1
+    kept = []
+    for finding in findings:
+        folder = PurePath(finding.location.file).parent
+        if finding.rule != "IF-MAN-006":
+            kept.append(finding)
+        elif first[folder] is finding:
+            more = counts[folder] - 1
+            what = finding.what + (f", and {more} more in its folder" if more else "")
+            kept.append(finding.model_copy(update={"what": what}))
+    return kept
