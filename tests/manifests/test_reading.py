@@ -273,3 +273,14 @@ def test_a_chart_is_one_finding(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text("x: {{ .Values.x }}: {{\n", encoding="utf-8")
     (found,) = read_manifests([tmp_path]).findings
     assert (found.rule, "2 more" in found.what) == ("IF-MAN-006", True)
+
+
+@pytest.mark.parametrize(("reason", "off"), [("we upgrade in March", 1), ("ok", 0)])
+def test_an_annotation_accepts_a_finding(reason: str, off: int) -> None:
+    """One rule, for one object, and only with a reason; the report keeps what was switched off."""
+    text = POD.replace("{name: one}", f"{{name: one, annotations: {{inferfab/accept.IF-POD-002: {reason}}}}}")
+    text = text.replace("COMMAND", "args: [m]").replace(":v0.31.0", ":latest")
+    both = f"{text}---\n{text.replace('name: one', 'name: two').replace('IF-POD-002', 'IF-POD-003')}"
+    checked = check_manifests(manifests_from_text(both))
+    assert [(f.rule, f.accepted, f.path[0]) for f in checked.switched_off] == [("IF-POD-002", reason, "Pod/one")] * off
+    assert len([f for f in checked.findings if f.rule == "IF-POD-002"]) == 2 - off

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import inferfab.checks.check  # noqa: F401 - enters every rule
 from inferfab.checks.registry import RULES, finding_in_manifests, run_on_manifests
+from inferfab.checks.serving.accepted import accepted
 from inferfab.checks.serving.unseen import judged, unseen
 from inferfab.findings import Finding, has_errors, ranked
 from inferfab.manifests.model import Manifests
@@ -15,6 +16,7 @@ class CheckedManifests:
 
     findings: tuple[Finding, ...]
     switched_off: tuple[Finding, ...]
+    """What annotations of the objects accept, with their reasons."""
     judged: dict[str, int]
     """Objects, workloads and processes that were judged."""
     not_judged: list[str]
@@ -42,9 +44,10 @@ def check_manifests(manifests: Manifests, before: Manifests | None = None) -> Ch
             if rule.run_change_manifests is not None:
                 found += [finding_in_manifests(rule, p) for p in rule.run_change_manifests(before, manifests)]
     remarks = list(unseen(manifests))
+    kept, off = accepted(found, manifests)
     return CheckedManifests(
-        findings=ranked([*found, *remarks]),
-        switched_off=(),
+        findings=ranked([*kept, *remarks]),
+        switched_off=ranked(off),
         judged=judged(manifests),
         not_judged=[f"{f.location}: {f.what}" for f in remarks if f.rule == "IF-MAN-005"],
     )
