@@ -22,9 +22,9 @@ def accepted(findings: Iterable[Finding], manifests: Manifests) -> tuple[list[Fi
     off: list[Finding] = []
     for finding in findings:
         title = str(finding.path[0]) if finding.path else ""
-        reason = reasons.get((finding.location.file, title, finding.rule))
-        if reason is None or finding.rule.startswith("IF-MAN-"):
+        why = reasons.get((finding.location.file, title, finding.rule))
+        if why is None or finding.rule.startswith("IF-MAN-"):
             kept.append(finding)
         else:
-            off.append(finding.model_copy(update={"lowered_from": finding.severity, "accepted": reason}))
+            off.append(finding.model_copy(update={"lowered_from": finding.severity, "accepted": why}))
     return kept, off
