@@ -28,6 +28,9 @@ class EnginePair(Record):
     planner_image: str
     """Planner and routers; like ``image`` without tag."""
     default_block_tokens: int
+    variant: str = ""
+    """Folder under ``templates/dynamo`` whose templates take the place of those of the same name, where a release
+    changed the syntax; empty for none."""
     source: str
 
 

@@ -47,7 +47,7 @@ def weights_fit(facts: Facts) -> Iterator[Problem]:
         if m.kv_capacity_bytes_per_gpu > 0:
             continue
         usable = m.gpu_memory_bytes * m.gpu_memory_utilization
-        needed = m.weights_bytes_per_gpu + m.draft_bytes_per_gpu + m.overhead_bytes_per_gpu
+        needed = m.before_kv_bytes_per_gpu
         ways = more_memory(facts, at)
         starved = bool(ways) and "gpu_memory_utilization" in ways[0]
         yield Problem(

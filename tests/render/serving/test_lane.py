@@ -6,7 +6,6 @@ With llama-swap itself where it is on this machine (LLAMA_SWAP); vLLM's own slee
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ import pytest
 from inferfab.plan.serving.lanes import LaneEngine, LanePlan
 from inferfab.render.serving.lanes import llama_swap_config
 from inferfab.render.templates import render
+from programs import tool
 
 ENGINE = Path(__file__).with_name("fake_engine.py")
 
@@ -181,9 +181,7 @@ def plan_of(lane: Lane) -> LanePlan:
 
 def test_llama_swap_wakes_what_a_request_asks_for(lane: Lane) -> None:
     """Requests for both models at once: each gets its own model's answer, and the two are never awake together."""
-    program = shutil.which(os.environ.get("LLAMA_SWAP", "llama-swap"))
-    if program is None:
-        pytest.skip("llama-swap is not on this machine: put it on the PATH or name it in LLAMA_SWAP")
+    program = tool("llama-swap")
     text = (
         llama_swap_config(plan_of(lane)).replace("/etc/inferfab", str(lane.folder)).replace("python3", sys.executable)
     )
