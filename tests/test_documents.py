@@ -20,7 +20,10 @@ def _tool() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/prod.svg", "environments/environment.schema.json"])
+CURRENT = ("README.md", "docs/manifests.md", "docs/prod.svg", "docs/rules.md", "environments/environment.schema.json")
+
+
+@pytest.mark.parametrize("name", CURRENT)
 def test_documents_are_current(name: str) -> None:
     """`python tools/update_docs.py` would change nothing."""
     documents = _tool().documents()
@@ -36,6 +39,7 @@ def test_readme_shows_output() -> None:
         "render prod --out build/prod",
         "plan prod",
         "check docs/examples/broken.yaml",
+        "check --manifests docs/examples/pair.yaml",
     ]
     assert all(m[0].count("\n") > 5 for m in found)
 

@@ -1,4 +1,4 @@
-"""Write again what the documentation shows of real output: README excerpts, the picture, the schema.
+"""Write again what the documentation shows of real output: README excerpts, the picture, the schema, the rules.
 
 Run after a change of output, prices or environments: ``python tools/update_docs.py``. Tests hold all of it current.
 """
@@ -46,9 +46,14 @@ def excerpt(match: re.Match[str]) -> str:
 
 def documents() -> dict[Path, str]:
     """Every file with real output in it, as it should be."""
-    readme = ROOT / "README.md"
+    from inferfab.checks.explain import all_rules
+    from inferfab.render.rules_page import rules_page
+
+    readme, manifests = ROOT / "README.md", ROOT / "docs" / "manifests.md"
     return {
         readme: EXCERPT.sub(excerpt, readme.read_text(encoding="utf-8")),
+        manifests: EXCERPT.sub(excerpt, manifests.read_text(encoding="utf-8")),
+        ROOT / "docs" / "rules.md": rules_page(all_rules()),
         ROOT / "docs" / "prod.svg": run("plan", "prod", "--format", "svg"),
         ROOT / "environments" / "environment.schema.json": run("schema"),
     }

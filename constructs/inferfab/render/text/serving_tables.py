@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
+from inferfab.plan.serving.component import GraphPlan
 from inferfab.plan.serving.entries import EntryPlan
 from inferfab.render.text.tables import plain, table_of
 
@@ -42,4 +43,8 @@ def _answered_by(cell: CellPlan, entry: EntryPlan) -> str:
             f"429; a fresh lane loads for {lane.start_seconds:.0f} s at least, engine starts on top"
         )
     graphs = [g for g in cell.serving.graphs if g.tier == entry.tier and g.model == entry.model]
-    return "; ".join(f"{g.component('frontend').replicas} frontends of graph {g.name}" for g in graphs)
+    return "; ".join(f"{_frontends(g)} frontends of graph {g.name}" for g in graphs)
+
+
+def _frontends(graph: GraphPlan) -> int:
+    return sum(part.replicas for part in graph.components if part.kind == "frontend")
