@@ -64,6 +64,7 @@ checkov: $(VENV)/tested $(SCANNER)/installed
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.synth
+	$(BIN)/python -m benchmarks.review
 
 # Its own environment: moto brings sixty packages that nothing else needs. For tools/plan_against_moto.py.
 moto: .venv-moto/installed

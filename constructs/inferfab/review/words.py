@@ -20,11 +20,13 @@ def usd_change(line: MoneyLine) -> str:
 
 
 def change_of(before: Range, after: Range) -> str:
+    """End by end: what is unknown of a price is as unknown before as after."""
     if before == after:
         return "±$0"
     if before.high is None or after.high is None:
         return "an unknown amount"
-    signed = [("+" if v >= 0 else "−") + usd(abs(v)) for v in (after.low - before.low, after.high - before.high)]
+    ends = sorted((after.low - before.low, after.high - before.high))
+    signed = [("+" if v >= 0 else "−") + usd(abs(v)) for v in ends]
     return signed[0] if signed[0] == signed[1] else f"{signed[0]} to {signed[1]}"
 
 
