@@ -65,7 +65,9 @@ def _fitted(head: str, parts: list[Section], limit: int, whole: str) -> str:
     text = "\n".join([head, *texts, end])
     if length(text) > limit:  # a single cell of endless text cannot get here: cells are cut
         text = "\n".join([head, end])
-    return text[:limit]
+    while length(text) > limit:
+        text = text[: limit - (length(text) - len(text))] if length(text) > len(text) else text[:limit]
+    return text
 
 
 def _rows_that_fit(part: Section, room: int, floor: int) -> int:
