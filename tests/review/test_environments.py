@@ -286,3 +286,33 @@ def test_every_action_has_its_seconds() -> None:
     from inferfab.review.lines import Action
 
     assert set(plan_review_facts().capacity_loss) == set(get_args(Action))
+
+
+def test_a_review_of_another_job_is_taken_as_it_is(run: Run, tmp_path: Path) -> None:
+    """The plan stays where it was made; its review, which holds no secret, is judged again with today's labels."""
+    file = written(tmp_path, plan(change("aws_s3_bucket.b", "delete", {"bucket": "b"}, None)), "stack-a.json")
+    saved = tmp_path / "saved.json"
+    assert run(str(file), "--format", "json", "--out", str(saved))[0] == 4
+    other = written(tmp_path, plan(change("aws_sns_topic.t", "create", None, {})), "stack-b.json")
+    code, out, _ = run(str(saved), str(other))
+    assert code == 4 and "aws_s3_bucket.b" in out and "stack-a" in out and "aws_sns_topic.t" in out
+    assert run(str(saved), "--label", "inferfab:allow-destroy")[0] == 0
+    for text, says in (
+        (saved.read_text().replace('"review_version": 1', '"review_version": 2'), "version 2"),
+        (saved.read_text()[:-20], "not whole"),
+        (saved.read_text().replace('"stacks"', '"stakcs"'), "broken review"),
+    ):
+        saved_badly = tmp_path / "bad.json"
+        saved_badly.write_text(text)
+        code, _, err = run(str(saved_badly))
+        assert code == 2 and says in err
+
+
+@pytest.mark.slow
+def test_the_job_summary_fits(run: Run, tmp_path: Path) -> None:
+    """GitHub shows a summary of up to 1 MiB; ours is appended to what is there."""
+    file = written(tmp_path, plan(*(change(f"aws_s3_bucket.{'é' * 90}{n}", "delete", {}, None) for n in range(8_000))))
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    assert run(str(file), "--summary", str(summary))[0] == 4
+    assert summary.read_text().startswith("before\n## ") and summary.stat().st_size < 2**20

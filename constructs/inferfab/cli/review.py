@@ -47,6 +47,9 @@ def review_command(
         Path | None,
         typer.Option("--artifacts", help="Also write review.md, .html, .json and .sarif here.", file_okay=False),
     ] = None,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", help="Append the review to this file, cut to a GitHub job summary.")
+    ] = None,
     checkov: Annotated[Path | None, typer.Option("--checkov", help="JSON of a checkov run.", dir_okay=False)] = None,
     checkov_base: Annotated[
         Path | None, typer.Option("--checkov-base", help="JSON of checkov at the base: what is there counts as old.")
@@ -93,6 +96,8 @@ def review_command(
                 typer.echo(f"{one_line(stack.file)} {one_line(stack.problem)}", err=True)
         if artifacts is not None:
             _write_all(reviewed, artifacts)
+        if summary is not None:
+            _append(reviewed, summary)
         if comment is not None:
             _comment(reviewed, repository, comment, at, dry_run=dry_run)
         if comment is None or out is not None:
@@ -165,6 +170,24 @@ def _write_all(reviewed: "Reviewed", folder: Path) -> None:
 
     for each in ReviewFormat:
         deliver(rendered_as(reviewed, each), folder / f"review.{_SUFFIX[each]}")
+
+
+def _append(reviewed: "Reviewed", file: Path) -> None:
+    """GitHub shows a summary of up to 1 MiB, and none of a larger one."""
+    from inferfab.cli.output import Refused
+    from inferfab.render.review.markdown import markdown
+
+    text = markdown(reviewed.report, limit=_SUMMARY_BYTES, whole="the artifact of this job")
+    if len(text.encode("utf-8", "replace")) > _SUMMARY_BYTES:
+        text = markdown(reviewed.report, limit=_SUMMARY_BYTES // 4, whole="the artifact of this job")
+    try:
+        with file.open("a", encoding="utf-8", errors="replace", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise Refused(f"cannot write {file}: {error.strerror or error}") from error
+
+
+_SUMMARY_BYTES = 1_000_000
 
 
 def _comment(reviewed: "Reviewed", repository: str, number: int, at: str, *, dry_run: bool) -> None:

@@ -19,6 +19,7 @@ from inferfab.review.gpus.templates import Templates
 from inferfab.review.lines import Unseen
 from inferfab.review.money import Overlay
 from inferfab.review.report import Report
+from inferfab.review.saved import is_saved_review, read_saved_review
 from inferfab.review.stack import StackReview
 from inferfab.review.terraform_plan import TerraformPlan, read_terraform_plan
 from inferfab.review.verdict import verdict
@@ -48,6 +49,7 @@ class Asked:
     environments: Sequence[Path] = ()
     base: str | None = None
     plans: Sequence[Path] = ()
+    """Terraform plans, or reviews of some that another job made."""
     checkov: CheckovRun | None = None
     checkov_base: CheckovRun | None = None
     labels: Sequence[str] = ()
@@ -137,7 +139,10 @@ def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay)
     found: list[StackReview | TerraformPlan] = []
     for path, name in zip(paths, stack_names(paths), strict=True):
         try:
-            found.append(read_terraform_plan(path, name))
+            if is_saved_review(path):
+                found += read_saved_review(path).stacks
+            else:
+                found.append(read_terraform_plan(path, name))
         except BadPlan as error:
             found.append(StackReview(name=name, file=str(path), problem=str(error)))
     read = [plan for plan in found if isinstance(plan, TerraformPlan)]

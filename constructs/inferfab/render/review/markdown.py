@@ -7,6 +7,7 @@ them, in ``<code>`` with every sign written as an entity), so that nothing in th
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from inferfab.render.review.sections import Cell, Note, Section, sections
 from inferfab.render.text.findings import one_line
@@ -34,7 +35,7 @@ def markdown(report: Report, *, limit: int | None = None, whole: str = "the arti
 
 def length(text: str) -> int:
     """Characters as GitHub may count them: a sign outside of the basic plane as two."""
-    return len(text) + sum(1 for c in text if ord(c) > 0xFFFF)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _joined(head: str, parts: Sequence[Section], end: str = "") -> str:
@@ -72,14 +73,17 @@ def _fitted(head: str, parts: list[Section], limit: int, whole: str) -> str:
 
 def _rows_that_fit(part: Section, room: int, floor: int) -> int:
     """How many rows leave the section within ``room`` characters; never fewer than ``floor``."""
-    low, high = floor, len(part.rows)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if length(section(replace(part, rows=part.rows[:middle]), left_out=len(part.rows) - middle)) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    if not part.rows:
+        return 0
+    lengths = [length(_row(row)) + 1 for row in part.rows]
+    bare = section(replace(part, rows=part.rows[:1]), left_out=len(part.rows))
+    left, rows = room - (length(bare) - lengths[0]), 0
+    for each in lengths:
+        left -= each
+        if left < 0:
+            break
+        rows += 1
+    return max(rows, floor)
 
 
 def _mention(part: Section) -> str:
@@ -116,13 +120,17 @@ def section(part: Section, left_out: int = 0) -> str:
     if part.columns and part.rows:
         lines.append(f"| {' | '.join(escaped(c) for c in part.columns)} |")
         lines.append(f"|{'|'.join(' ---: ' if c in part.right else ' --- ' for c in part.columns)}|")
-        lines += [f"| {' | '.join(_cell(c) for c in row)} |" for row in part.rows]
+        lines += map(_row, part.rows)
         lines.append("")
     if left_out:
         lines += [f"and {left_out:,} more rows", ""]
     if part.folded:
         lines += ["</details>", ""]
     return "\n".join(lines)
+
+
+def _row(cells: Sequence[Cell]) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _sentence(pieces: Note) -> str:
@@ -143,13 +151,19 @@ _PLAIN = re.compile(r"\$(?!\d)|[^A-Za-z0-9 .,:;%/$=–−±…“”’-]")
 _SPACES = re.compile(r"\s+")
 
 
+def _one_line(text: str) -> str:
+    """Most texts are printable as they are, and there may be many thousands."""
+    return _SPACES.sub(" ", text if text.isprintable() else one_line(text))
+
+
+@lru_cache(maxsize=8192)
 def escaped(text: str) -> str:
     """Our own words, with whatever names are in them: nothing of it is markup.
 
     As entities, which stand for a character and never for what it would do; a backslash would itself be read in a
     table's cell.
     """
-    words = _PLAIN.sub(_entity, _SPACES.sub(" ", one_line(text)))
+    words = _PLAIN.sub(_entity, _one_line(text))
     return words.replace("://", ":&#47;/").replace("www.", "www&#46;")
 
 
@@ -164,9 +178,10 @@ def _entity(found: re.Match[str]) -> str:
     return f"&#{ord(sign)};&#8203;" if sign in _NOTIFIES else f"&#{ord(sign)};"
 
 
+@lru_cache(maxsize=8192)
 def code_span(text: str) -> str:
     """Somebody else's text, as it is. GitHub shows a code span's pipe only when it is escaped in a table."""
-    text = _SPACES.sub(" ", one_line(text)).strip()
+    text = _one_line(text).strip()
     if len(text) > _MOST_IN_A_CELL:
         text = f"{text[:_MOST_IN_A_CELL]}…"
     if not text:
