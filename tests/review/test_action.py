@@ -77,6 +77,7 @@ def run_script(repo: Path, **more: str) -> tuple[int, dict[str, str], str]:
     return done.returncode, dict(line.split("=", 1) for line in output.read_text().splitlines()), done.stderr
 
 
+@pytest.mark.slow
 def test_the_script_reviews_environments_and_plans(repo: Path) -> None:
     """Names with spaces around, globs, a plan name with a space; the job fails with the review's exit code."""
     written(repo, plan(change("aws_sns_topic.t", "create", None, {})), "a b.json")
@@ -94,6 +95,7 @@ def test_the_script_reviews_environments_and_plans(repo: Path) -> None:
     assert (repo / "summary.md").read_text().startswith("## 🛑 BLOCK")
 
 
+@pytest.mark.slow
 def test_a_label_allows_and_is_never_run(repo: Path) -> None:
     """Labels come as JSON; one that looks like a command or an option is a label like any other."""
     labels = ["$(touch pwned)", "`touch pwned`", "--out=/x", 'a"b\nc', "inferfab:allow-destroy"]

@@ -89,6 +89,7 @@ def test_a_hostile_name_is_a_valid_log(run: Run, tmp_path: Path) -> None:
     assert "\x1b" not in one["results"][0]["message"]["text"]
 
 
+@pytest.mark.slow
 def test_github_shows_five_thousand_results(run: Run, tmp_path: Path) -> None:
     """The worst are kept."""
     made = [change(f"aws_lb.l{n}", "create", None, {"internal": False}) for n in range(5_100)]

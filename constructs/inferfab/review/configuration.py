@@ -30,6 +30,8 @@ class Configuration:
         if key and key in self._region_of:
             return self._region_of[key]
         cloud = change.type.split("_", 1)[0]
+        # What stands in a cluster says nothing of a region; Karpenter's pools are on AWS.
+        cloud = "aws" if cloud in ("kubernetes", "kubectl", "helm") else cloud
         regions = {r for k, r in self._region_of.items() if k.split(":")[-1].split(".")[0] == cloud}
         return next(iter(regions)) if len(regions) == 1 else ""
 

@@ -15,11 +15,20 @@ class EngineChanges(Record):
     other: tuple[EngineChange, ...]
 
 
-def engine_changes(fleet: FleetPlan, diff: FleetDifference | None) -> EngineChanges:
-    """Sort a difference by the pools that it is about; what is the same in several cells stands once."""
-    pools: list[EngineChange] = []
+def engine_changes(before: FleetPlan | None, after: FleetPlan | None, diff: FleetDifference | None) -> EngineChanges:
+    """Sort a difference by the pools that it is about; what is the same in several cells stands once.
+
+    A pool that is new or gone is one row: its flags are not changes.
+    """
+    if before is None or after is None or diff is None:
+        return EngineChanges(of_pools=(), other=())
+    fleet = after
+    pools = [*_whole(before, after, gone=True), *_whole(after, before, gone=False)]
+    parts = _parts_of(before, after) | _parts_of(after, before)
     other: list[EngineChange] = []
-    for change in diff.changes if diff else ():
+    for change in diff.changes:
+        if change.section in _OF_POOLS and parts.intersection(change.subject.split("/")):
+            continue
         if change.section in _OF_POOLS:
             pools.append(_row(change, change.subject))
         elif change.section == "models":
@@ -37,6 +46,32 @@ def engine_changes(fleet: FleetPlan, diff: FleetDifference | None) -> EngineChan
 
 def _row(change: Change, pool: str) -> EngineChange:
     return EngineChange(pool=pool, section=change.section, what=change.what, before=change.before, after=change.after)
+
+
+def _whole(fleet: FleetPlan, other: FleetPlan, *, gone: bool) -> list[EngineChange]:
+    """Pools of ``fleet`` that ``other`` has in no cell."""
+    there = {p.name for p in other.pools}
+    rows = []
+    for pool in {p.name: p for p in fleet.pools if p.name not in there}.values():
+        sizes = ", ".join(f"{r.role} {r.workers.desired} × {r.parallelism.gpus} GPU" for r in pool.roles)
+        said = f"{', '.join(pool.models)}, tier {pool.tier}{f', {sizes}' if sizes else ''}"
+        rows.append(
+            EngineChange(
+                pool=pool.name,
+                section="pool",
+                what="gone" if gone else "new",
+                before=said if gone else None,
+                after=None if gone else said,
+            )
+        )
+    return rows
+
+
+def _parts_of(fleet: FleetPlan, other: FleetPlan) -> set[str]:
+    """Names of those pools and of their node groups, as subjects of a difference have them."""
+    there = {p.name for p in other.pools}
+    found = {p.name for p in fleet.pools if p.name not in there}
+    return found | {g.name for g in fleet.node_groups if g.pool in found}
 
 
 def _serving(fleet: FleetPlan, model: str) -> str:

@@ -78,7 +78,7 @@ def fleet_review(
     only = after or before
     assert only is not None
     diff = difference(before, after) if before and after else None
-    engine = engine_changes(only, diff)
+    engine = engine_changes(before, after, diff)
     absent = NOTHING if base_known else Span(min=UNKNOWN, desired=UNKNOWN, max=UNKNOWN)
     return FleetReview(
         environment=only.ownership.name,

@@ -1,5 +1,6 @@
 """Rows of a review: one thing before and after. Amounts are of GPU nodes; dollars are list prices or the team's own."""
 
+import math
 from typing import Literal
 
 from inferfab.plan.cost import Money
@@ -51,7 +52,14 @@ class TokenLine(Record):
 
     @property
     def changed(self) -> bool:
-        return (self.output_before, self.total_before) != (self.output_after, self.total_after)
+        """To a millionth: cost and load that grow alike leave a rounding error."""
+        return not (_near(self.output_before, self.output_after) and _near(self.total_before, self.total_after))
+
+
+def _near(a: Range | None, b: Range | None) -> bool:
+    if a is None or b is None or a.high is None or b.high is None:
+        return a == b
+    return math.isclose(a.low, b.low, rel_tol=1e-6) and math.isclose(a.high, b.high, rel_tol=1e-6)
 
 
 class ServedLine(Record):

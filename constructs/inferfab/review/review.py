@@ -7,7 +7,7 @@ from pathlib import Path
 from inferfab.checks.check import check
 from inferfab.environment.loading import load
 from inferfab.environment.money import PriceOverlay
-from inferfab.plan.fleet import FleetPlan
+from inferfab.review.agreement import disagreements
 from inferfab.review.base import Base, find_base
 from inferfab.review.build_stack import TierOf, stack_review
 from inferfab.review.checkov import CheckovRun
@@ -18,20 +18,12 @@ from inferfab.review.gpus.group import GpuGroup
 from inferfab.review.gpus.templates import Templates
 from inferfab.review.lines import Unseen
 from inferfab.review.money import Overlay
+from inferfab.review.pictured import Pictured
 from inferfab.review.report import Report
 from inferfab.review.saved import is_saved_review, read_saved_review
 from inferfab.review.stack import StackReview
 from inferfab.review.terraform_plan import TerraformPlan, read_terraform_plan
 from inferfab.review.verdict import verdict
-
-
-@dataclass(frozen=True)
-class Pictured:
-    """Both fleets of an environment, for formats that draw them; None where there is none."""
-
-    environment: str
-    before: FleetPlan | None
-    after: FleetPlan | None
 
 
 @dataclass(frozen=True)
@@ -158,7 +150,7 @@ def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay)
             continue
         shared.references = one.configuration.references
         made.append(stack_review(one, shared, overlay, tier_of))
-    return made
+    return [disagreements(stack, fleets) for stack in made]
 
 
 def _tiers(fleets: Sequence[Pictured]) -> TierOf:

@@ -36,7 +36,7 @@ def verdict(
     return Verdict(
         word=word,
         exit_code=min((r.exit_code for r in reasons if r.exit_code), default=0),
-        why="; ".join(r.what for r in reasons if r.word == word) if reasons else _nothing(fleets, stacks),
+        why=" · ".join(r.what for r in reasons if r.word == word) if reasons else _nothing(fleets, stacks),
         reasons=tuple(reasons),
         labels=tuple(used),
     )
@@ -164,9 +164,10 @@ def _looks(
         line = fleet.cost("desired")
         if fleet.state == "changed" and line and line.changed:
             yield look(f"cost of {fleet.environment} changes by {usd_change(line)} a month")
-        if any(e.section == "promises" for e in fleet.engine):
+        # An estimated availability moves with every node; a promise is what the file says.
+        if any(e.section == "promises" and not e.what.startswith("availability of ") for e in fleet.engine):
             yield look(f"promises of {fleet.environment} change")
-        if any(e.section in ("flags", "models", "environment") for e in fleet.engine):
+        if any(e.section in ("pool", "flags", "models", "environment") for e in fleet.engine):
             yield look(f"engines of {fleet.environment} change")
         new = [f for f in fleet.findings.new if f.severity == "warning" and not f.suppressed_because]
         if new and fleet.state != "broken" and fleet.findings.compared:

@@ -26,7 +26,7 @@ def change_of(before: Range, after: Range) -> str:
     if before.high is None or after.high is None:
         return "an unknown amount"
     ends = sorted((after.low - before.low, after.high - before.high))
-    signed = [("+" if v >= 0 else "−") + usd(abs(v)) for v in ends]
+    signed = [("+" if v > 0 else "−") + usd(abs(v)) if v else "$0" for v in ends]
     return signed[0] if signed[0] == signed[1] else f"{signed[0]} to {signed[1]}"
 
 

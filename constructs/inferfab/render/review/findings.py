@@ -35,16 +35,19 @@ def _first_look(report: Report) -> Iterator[Note]:
 
 
 def existing(report: Report) -> Iterator[Section]:
-    """Those that were there, and remarks."""
-    lines = [
-        (name, f) for name, r in _reviews(report) for f in (*r.existing, *(n for n in r.new if n.severity == "info"))
-    ]
-    if lines:
+    """Those that were there; remarks are counted, `inferfab check` has them all."""
+    found = [(name, f) for name, review in _reviews(report) for f in review.existing]
+    lines = [(name, f) for name, f in found if f.severity != "info"]
+    remarks = len(found) - len(lines)
+    remarks += sum(f.severity == "info" for _, review in _reviews(report) for f in review.new)
+    if lines or remarks:
+        said = f"Besides {remarks} remark{'s' if remarks != 1 else ''}, which "
         yield Section(
             "existing",
-            "Findings that were there already, and remarks",
+            "Findings that were there already",
             8,
-            columns=_COLUMNS,
+            notes=(note(said, code("inferfab check"), " lists."),) if remarks else (),
+            columns=_COLUMNS if lines else (),
             rows=tuple(_row(name, f) for name, f in lines),
             folded=True,
         )
@@ -63,4 +66,4 @@ def _row(name: str, finding: PolicyFinding) -> tuple[Cell, ...]:
     if finding.suppressed_because:
         what += f" (switched off: {finding.suppressed_because})"
     severity = Cell(finding.severity, strong=finding.severity == "error")
-    return severity, code(finding.rule), code(where), code(what), code(finding.fix)
+    return severity, code(finding.rule), code(where), Cell(what), Cell(finding.fix)

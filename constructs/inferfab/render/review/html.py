@@ -14,8 +14,8 @@ from inferfab.review.report import Report
 from inferfab.review.review import Reviewed
 from inferfab.review.words import change_of, money, per_million, plural, span
 
-_AFTER = ("gpus", "money")
-"""The picture follows these sections: numbers first."""
+_AFTER = ("problems", "gpus", "money", "destroyed", "purchases", "opened")
+"""The picture follows these sections: numbers and dangers first."""
 _LONGEST = 2_000
 
 

@@ -188,7 +188,7 @@ def prices(report: Report) -> Iterator[Section]:
             line.kind,
             number(in_usd(line.usd_per_hour), line.usd_per_hour.low),
             line.basis,
-            code(line.how),
+            line.how,
         )
     if table.rows:
         missing = dict.fromkeys(n for f in report.fleets for n in f.not_included)

@@ -15,7 +15,7 @@ def problems(report: Report) -> Iterator[Section]:
             table.add(code(fleet.file), "the environment has errors, which stand below: there is no plan of it")
     for stack in report.stacks:
         if stack.problem:
-            table.add(code(stack.file), code(stack.problem))
+            table.add(code(stack.file), stack.problem)
         elif stack.incomplete:
             table.add(code(stack.file), stack.incomplete)
     if report.scanner_problem:
@@ -55,7 +55,7 @@ def destroyed(report: Report) -> Iterator[Section]:
 def _why(line: Destruction) -> Cell:
     """Reason and forcing attributes; both may hold a plan's own words."""
     forced = f": {', '.join(line.because_of)}" if line.because_of else ""
-    return code(f"{line.reason}{forced}")
+    return Cell(f"{line.reason}{forced}")
 
 
 def _how_long(line: Destruction) -> Cell:
@@ -104,7 +104,7 @@ def opened(report: Report) -> Iterator[Section]:
         return
     table = Table(("what", "in", "kind", "opens"))
     for line in sorted(lines, key=lambda o: (o.kind, o.stack, o.subject)):
-        table.add(code(line.subject), code(line.stack), line.kind, code(line.what))
+        table.add(code(line.subject), code(line.stack), line.kind, line.what)
     yield Section(
         "opened", "Network and IAM that opens", 2, columns=table.columns, rows=tuple(table.rows), keep_rows=10
     )
@@ -139,10 +139,10 @@ def unseen(report: Report) -> Iterator[Section]:
     table = Table(("what", "in", "could not be seen"))
     for fleet in report.fleets:
         for line in fleet.unseen:
-            table.add(code(line.subject), code(fleet.environment), code(line.what))
+            table.add(code(line.subject), code(fleet.environment), line.what)
     for stack in report.stacks:
         for line in stack.unseen:
-            table.add(code(line.subject), code(stack.name), code(line.what))
+            table.add(code(line.subject), code(stack.name), line.what)
         for check in stack.failed_checks:
             table.add(code(check), code(stack.name), "a check block of the configuration fails")
     notes = []
