@@ -27,9 +27,7 @@ PYTHON
 [[ -z "${GITHUB_STEP_SUMMARY:-}" ]] || words+=(--summary "$GITHUB_STEP_SUMMARY")
 if [[ -n "${NUMBER:-}" ]]; then
   words+=(--comment "$NUMBER")
-  # When the revision was made: a slow job of an older one then never overwrites the answer to a newer one.
-  at=$(git show --no-patch --format=%cI "$REVISION" 2>/dev/null) || at=""
-  [[ -z "$at" ]] || words+=(--at "$at")
+  [[ -z "${AT:-}" ]] || words+=(--at "$AT")
 fi
 plans=()
 while IFS= read -r one; do

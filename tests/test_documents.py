@@ -20,7 +20,9 @@ def _tool() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/review.md", "docs/prod.svg", "environments/environment.schema.json"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/review.md", "docs/prod.svg", "environments/environment.schema.json"]
+)
 def test_documents_are_current(name: str) -> None:
     """`python tools/update_docs.py` would change nothing."""
     documents = _tool().documents()

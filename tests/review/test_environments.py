@@ -212,6 +212,8 @@ def test_a_base_that_is_a_plan_or_a_folder(repo: Path, run: Run, tmp_path: Path)
         (("--env", "prod", "--base", "nowhere"), "git knows no such revision"),
         (("--env", "prod", "--base", "--upload-pack=x"), "git knows no such revision"),
         (("--env", "prod", "--base", "no/such.json"), "there is no such file"),
+        (("--env", "prod", "--base", " "), "--base is empty"),
+        (("--env", ""), "--env is empty"),
         (("--env", "nothing", "--base", "main"), "no such environment"),
         (("--env", "prod", "--base", "environments/broken.json"), "not JSON"),
         ((), "nothing to review"),
@@ -316,3 +318,21 @@ def test_the_job_summary_fits(run: Run, tmp_path: Path) -> None:
     summary.write_text("before\n")
     assert run(str(file), "--summary", str(summary))[0] == 4
     assert summary.read_text().startswith("before\n## ") and summary.stat().st_size < 2**20
+
+
+def test_a_base_of_another_environment_is_said(repo: Path) -> None:
+    report = review(Asked(environments=[Path("environments/prod.yaml")], base="environments/dev.yaml")).report
+    assert any("the base is of environment dev, not prod" in u.what for u in report.fleets[0].unseen)
+
+
+def test_a_plan_of_another_revision_is_said(edited: Callable[..., Report], repo: Path) -> None:
+    """The plan knows documents with at most 4 nodes, the environment with 6."""
+    edited(("{min: 8, desired: 8, max: 16}", "{min: 8, desired: 8, max: 24}"))
+    labels = {"inferfab/pool": "documents", "inferfab/cell": "use1-a", "inferfab/role": "worker"}
+    made = change("aws_eks_node_group.g", "create", None, node_group("p5en.48xlarge", 2, 2, 4, labels=labels))
+    file = written(repo, plan(made))
+    asked = Asked(environments=[Path("environments/prod.yaml")], base="main", plans=[file])
+    (line,) = review(asked).report.stacks[0].unseen
+    assert "plan and environment disagree: 2 (2–4) × p5en.48xlarge in the plan, 2–6 × p5en.48xlarge" in line.what
+    edited()
+    assert review(asked).report.stacks[0].unseen == ()

@@ -119,7 +119,7 @@ def test_one_comment_is_made_then_updated_in_place(hub: Hub, tmp_path: Path) -> 
 def test_a_stale_writer_loses(hub: Hub, tmp_path: Path) -> None:
     """The job of an older commit that ends later leaves the newer answer; times compare across zones."""
     say(tmp_path, "newer", at=ONE)
-    assert "newer revision" in say(tmp_path, "older", at="2026-11-30T12:30:00Z")
+    assert "newer review" in say(tmp_path, "older", at="2026-11-30T12:30:00Z")
     assert "aws_sns_topic.newer" in hub.comments[0]["body"]
     assert not [m for m, _ in hub.asked if m == "PATCH"]
 

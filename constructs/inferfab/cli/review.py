@@ -27,9 +27,7 @@ _SUFFIX = {"markdown": "md", "html": "html", "json": "json", "sarif": "sarif"}
 def review_command(
     plans: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[PLAN.json]...", help="What `terraform show -json` wrote; any number.", show_default=False
-        ),
+        typer.Argument(metavar="PLAN.json", help="What `terraform show -json` wrote; any number.", show_default=False),
     ] = None,
     env: Annotated[
         list[str] | None,
@@ -69,7 +67,8 @@ def review_command(
         str, typer.Option("--repository", envvar="GITHUB_REPOSITORY", help="OWNER/NAME of it.", show_default=False)
     ] = "",
     at: Annotated[
-        str, typer.Option("--at", help="Time of the revision, ISO 8601; an older review never overwrites a newer one.")
+        str,
+        typer.Option("--at", help="Time of the event, ISO 8601, default now: an older comment never replaces a newer."),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the comment instead of posting it.")] = False,
 ) -> None:
@@ -124,6 +123,8 @@ def _asked(
     from inferfab.review import Asked, ReviewError
     from inferfab.review.checkov import construct_paths, read_checkov
 
+    if any(not name.strip() for name in env):
+        raise ReviewError("--env is empty: name an environment, or a path to one")
     if not plans and not env:
         raise ReviewError("nothing to review: give `--env ENV` (with `--base main`), or plans as `PLAN.json`")
     missing = [str(p) for p in plans if not p.exists()]

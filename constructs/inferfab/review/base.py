@@ -37,6 +37,8 @@ def find_base(base: str, environment: Path) -> Base:
 
     :raises ReviewError: if it is neither, with what to do.
     """
+    if not base.strip():
+        raise ReviewError("--base is empty: name a git revision, a saved plan or a folder")
     path = Path(base)
     looks_like_path = path.suffix in (".json", ".yaml", ".yml") or len(path.parts) > 1 or base.startswith(".")
     if path.exists() and looks_like_path:

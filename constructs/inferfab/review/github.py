@@ -1,7 +1,8 @@
 """One sticky comment on a GitHub pull request, through the REST API with a token from the environment.
 
-The comment is found again by a hidden marker, which carries a digest of the report and the time of the revision that
-was reviewed: a job that was slow never overwrites the answer to a newer commit. Comments of other people are never
+The comment is found again by a hidden marker, which carries a digest of the report and the time of the event that was
+answered: a job that was slow never overwrites the answer to a newer one. (Not the commit's time: a branch may be set
+back to an older commit.) Comments of other people are never
 touched, whatever stands in them. API: docs.github.com/rest/issues/comments.
 """
 
@@ -62,7 +63,7 @@ def comment_of(report: Report, *, at: str = "") -> Comment:
 
     when = _time(at) if at else datetime.now(UTC)
     if when is None:
-        raise ReviewError(f"--at {at}: write an ISO 8601 time, 2026-11-30T12:00:00Z (`git show -s --format=%cI`)")
+        raise ReviewError(f"--at {at}: write an ISO 8601 time, 2026-11-30T12:00:00Z")
     digest = hashlib.sha256(report.model_dump_json().encode("utf-8", "backslashreplace")).hexdigest()[:16]
     marker = f"<!-- inferfab-review digest={digest} at={when.isoformat(timespec='seconds')} -->\n"
     body = markdown(report, limit=GITHUB_LIMIT - length(marker), whole="the summary and the artifact of this job")
@@ -94,7 +95,7 @@ def post(comment: Comment, to: Settings) -> str:
     found = _ours(to, author)
     newest = max(found, key=lambda c: c.at, default=None)
     if newest is not None and newest.at > comment.at:
-        return f"a review of a newer revision ({newest.at.isoformat()}) is there already: left as it is"
+        return f"a newer review ({newest.at.isoformat()}) is there already: left as it is"
     if newest is not None and newest.digest == comment.digest and newest.at == comment.at:
         said = "the comment is current: left as it is"
     elif newest is not None:

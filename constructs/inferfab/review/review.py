@@ -7,6 +7,7 @@ from pathlib import Path
 from inferfab.checks.check import check
 from inferfab.environment.loading import load
 from inferfab.environment.money import PriceOverlay
+from inferfab.plan.fleet import FleetPlan
 from inferfab.review.agreement import disagreements
 from inferfab.review.base import Base, find_base
 from inferfab.review.build_stack import TierOf, stack_review
@@ -114,7 +115,7 @@ def _environment(path: Path, base: str | None, overlay: list[PriceOverlay]) -> t
         file=str(path),
         base=other.title,
         findings=findings,
-        unseen=_unseen(other),
+        unseen=(*_unseen(other), *_another_environment(other, checked.plan)),
         base_known=other.known,
     )
     return made, Pictured(made.environment, other.plan, checked.plan)
@@ -125,6 +126,13 @@ _NOTHING = Base(title="nothing (no --base)", plan=None, known=False, findings=No
 
 def _unseen(base: Base) -> tuple[Unseen, ...]:
     return (Unseen(subject="base", what=base.problem),) if base.problem else ()
+
+
+def _another_environment(base: Base, plan: FleetPlan) -> tuple[Unseen, ...]:
+    if base.plan is None or base.plan.ownership.name == plan.ownership.name:
+        return ()
+    names = f"the base is of environment {base.plan.ownership.name}, not {plan.ownership.name}"
+    return (Unseen(subject="base", what=f"{names}: what differs between them reads as a change"),)
 
 
 def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay) -> list[StackReview]:

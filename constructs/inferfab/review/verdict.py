@@ -114,8 +114,8 @@ def _budget(fleet: FleetReview) -> Iterator[Reason]:
 def _destroys(lines: Sequence[Destruction], allowed: bool) -> Iterator[Reason]:
     if not lines:
         return
-    gpus = sum(d.gpus_lost.desired.low for d in lines)
-    what = f"destroys {plural(len(lines), 'thing')}" + (f" with {gpus:,.0f} GPUs" if gpus else "")
+    gpus = int(sum(d.gpus_lost.desired.low for d in lines))
+    what = f"destroys {plural(len(lines), 'thing')}" + (f" with {plural(gpus, 'GPU')}" if gpus else "")
     if allowed:
         yield Reason(word="REVIEW", exit_code=0, what=f"{what} (allowed by label)")
     else:

@@ -108,9 +108,9 @@ def _cards(report: Report) -> Iterator[Card]:
 def _risk_cards(report: Report) -> Iterator[Card]:
     destroyed = [*(d for f in report.fleets for d in f.destroyed), *(d for s in report.stacks for d in s.destroyed)]
     hard = [d for d in destroyed if d.blocks]
-    gpus = sum(d.gpus_lost.desired.low for d in hard)
+    gpus = int(sum(d.gpus_lost.desired.low for d in hard))
     rest = f"{plural(len(destroyed) - len(hard), 'gentler disruption')}" if len(destroyed) > len(hard) else ""
-    yield Card("Destroys", f"{len(hard):,}", f"{gpus:,.0f} GPUs" if gpus else rest or "nothing", "bad" if hard else "")
+    yield Card("Destroys", f"{len(hard):,}", plural(gpus, "GPU") if gpus else rest or "nothing", "bad" if hard else "")
     bought = [p for s in report.stacks for p in s.purchases if p.irreversible]
     if bought:
         yield Card("Irreversible purchases", f"{len(bought):,}", "no later plan takes them back", "bad")
