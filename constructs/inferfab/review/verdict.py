@@ -70,6 +70,7 @@ def _policy(fleets: Sequence[FleetReview], stacks: Sequence[StackReview], scanne
         if errors and fleet.state != "broken":
             yield Reason(word="BLOCK", exit_code=3, what=f"{plural(len(errors), 'new error')} in {fleet.environment}")
         old = [f for f in fleet.findings.existing if f.severity == "error" and f.rule != "IF-CST-001"]
+        old = [f for f in old if not f.suppressed_because]
         if old and fleet.state != "broken":
             yield Reason(
                 word="BLOCK", exit_code=3, what=f"{plural(len(old), 'error')} in {fleet.environment} before already"

@@ -1,6 +1,6 @@
 """GPUs, dollars, dollars per million tokens, load served: before and after."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from inferfab.plan.quantities import Range
 from inferfab.render.review.sections import Cell, Section, Table, code, note, number
@@ -15,11 +15,11 @@ _RIGHT = frozenset({"before", "after", "change"})
 
 
 def gpus(report: Report) -> Iterator[Section]:
-    """Totals of what changes; where nothing does, the total alone."""
+    """Every axis of a fleet that changes; of one that does not, the total alone."""
     table = Table(("fleet", "GPUs by", "", "before", "after", "change"))
     for name, lines in _by_fleet(report):
-        changed = [g for g in lines if g.changed]
-        shown = [g for g in lines if g.axis == "all" or g in changed]
+        changes = any(g.changed for g in lines)
+        shown = [g for g in lines if g.axis == "all" or changes]
         for line in shown:
             axis = "total" if line.axis == "all" else line.axis
             label = Cell("") if line.axis == "all" else code(line.name)
@@ -33,7 +33,7 @@ def gpus(report: Report) -> Iterator[Section]:
             rows=tuple(table.rows),
             right=_RIGHT,
             notes=(note("Desired, in brackets between minimum and maximum."),),
-            keep_rows=12,
+            keep_rows=20,
         )
 
 
@@ -64,8 +64,9 @@ def _change(line: GpuLine) -> Cell:
 def money(report: Report) -> Iterator[Section]:
     table = Table(("fleet", "GPU nodes", "$ an hour", "$ a month before", "$ a month after", "change"))
     for name, lines in _money_by_fleet(report):
+        changes = any(m.changed for m in lines)
         for line in lines:
-            if line.scope != "all" and not line.changed:
+            if line.scope != "all" and not changes:
                 continue
             size = "desired size" if line.size == "desired" else "maximum size"
             scope = size if line.scope == "all" else f"{line.scope}, {size}"
@@ -102,7 +103,7 @@ def money(report: Report) -> Iterator[Section]:
             columns=table.columns,
             rows=tuple(table.rows),
             right=frozenset(table.columns[2:]),
-            keep_rows=8,
+            keep_rows=12,
         )
 
 
@@ -110,7 +111,7 @@ def _hours(before: Range, after: Range) -> str:
     return in_usd(after) if before == after else f"{in_usd(before)} → {in_usd(after)}"
 
 
-def _money_by_fleet(report: Report) -> Iterator[tuple[str, Iterable[MoneyLine]]]:
+def _money_by_fleet(report: Report) -> Iterator[tuple[str, tuple[MoneyLine, ...]]]:
     for fleet in report.fleets:
         yield fleet.environment, fleet.money
     for stack in report.stacks:
