@@ -14,7 +14,7 @@ help:
 	@echo "make check ENV=prod  set up, then check it"
 	@echo "make test            set up, then lint, type-check and run every test"
 	@echo "make checkov         set up checkov in .venv-checkov, then check every stack of every environment with it"
-	@echo "make bench           measure: check, plan, synth, growth with fleet size, prebuilt bindings beside ours"
+	@echo "make bench           measure: check, plan, synth, review, growth with fleet size, prebuilt bindings beside ours"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -24,7 +24,8 @@ TEXTS = st.sampled_from(["", "p5.48xlarge", "0.0.0.0/0", "::/0", "lt-1", "SPOT",
 KEYS = st.sampled_from(sorted({n for names in wanted_attributes().values() for n in names} | {
     "min_size", "desired_size", "max_size", "id", "instance_type", "machine_type", "override", "spec", "template",
     "requirements", "key", "operator", "values", "limits", "nvidia.com/gpu", "kind", "apiVersion", "cidr_blocks",
-    "type", "count", "launch_template_specification", "instances_distribution", "on_demand_base_capacity", "weighted_capacity",
+    "type", "count", "launch_template_specification", "instances_distribution", "on_demand_base_capacity",
+    "weighted_capacity",
 }))  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | TEXTS,

@@ -88,7 +88,8 @@ def planned(folder: Path, stack: str, out: Path) -> dict[str, Any]:
     run_terraform(here, "init", "-input=false")
     run_terraform(here, "plan", "-input=false", "-out=tfplan")
     raw = json.loads(run_terraform(here, "show", "-json", "tfplan"))
-    return put_back(raw, document["provider"]["aws"][0]["region"])
+    aws = document["provider"].get("aws") or [{}]
+    return put_back(raw, aws[0].get("region", ""))
 
 
 def synth(env: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> FleetPlan:
@@ -198,3 +199,24 @@ def test_another_machine_and_size_in_the_next_plan(
     assert three(gpus(stack, "type", "l40s").after) == (nightly.gpus.min, nightly.gpus.desired, nightly.gpus.max)
     assert [(d.subject.split(".")[0], d.action) for d in stack.destroyed] == [("aws_eks_node_group", "roll nodes")]
     assert report.verdict.exit_code == 0 and report.verdict.word == "REVIEW"
+
+
+def test_all_stacks_of_an_environment_in_one_review(
+    first: tuple[FleetPlan, dict[str, Any], Report], tmp_path: Path, patch: pytest.MonkeyPatch
+) -> None:
+    """prod's nine stacks, planned from nothing: together the FleetPlan's 200 GPUs, each resource counted once."""
+    fleet = synth(ROOT / "environments" / "prod.yaml", tmp_path / "out", patch)
+    files, resources = [], 0
+    for stack in sorted(p.name for p in (tmp_path / "out" / "stacks").iterdir()):
+        plan = planned(tmp_path, stack, tmp_path / "out")
+        resources += len(plan["resource_changes"])
+        files.append(tmp_path / f"{stack}.json")
+        files[-1].write_text(json.dumps(plan), encoding="utf-8")
+    report = review(Asked(environments=[ROOT / "environments" / "prod.yaml"], plans=files)).report
+    assert len(report.stacks) == 9
+    assert sum(sum(s.counts.values()) for s in report.stacks) == resources
+    totals = [three(gpus(s).after) for s in report.stacks if s.gpus]
+    wanted = (fleet.gpus.min, fleet.gpus.desired, fleet.gpus.max)
+    assert tuple(sum(t[n] or 0 for t in totals) for n in range(3)) == wanted  # type: ignore[misc]
+    assert len(totals) == len(fleet.cells)
+    assert not [u for s in report.stacks for u in s.unseen if "disagree" in u.what or "machine type" in u.what]

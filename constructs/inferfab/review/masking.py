@@ -105,6 +105,9 @@ def _differing(before: Any, after: Any, marks: list[Any], unknown: Any, path: st
     if isinstance(before, dict) and isinstance(after, dict) and depth < _DEEPEST_PATH:
         later = unknown if isinstance(unknown, dict) else {}
         for name in dict.fromkeys([*before, *after, *later]):
+            # Most attributes of most changes: not worth a walk.
+            if name not in later and name in before and name in after and before[name] == after[name]:
+                continue
             inner = [m.get(name) for m in marks if isinstance(m, dict)]
             where = f"{path}.{name}" if path else name
             yield from _differing(

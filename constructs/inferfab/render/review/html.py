@@ -71,7 +71,7 @@ def html(reviewed: Reviewed) -> str:
 
 def _clean(text: str) -> str:
     """One line without signs that a browser obeys (bidirectional overrides, controls)."""
-    text = one_line(text)
+    text = text if text.isprintable() else one_line(text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
