@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.plan.quantities import Range
 from review.plans import change, node_group, plan, report_of, stack_of, three
 
@@ -239,3 +240,19 @@ def test_moves_and_imports_are_told_apart(tmp_path: Path) -> None:
         ("aws_sns_topic.c", "import and update", ""),
     ]
     assert stack.counts == {"import": 1, "move": 1, "no-op": 1, "update": 1}
+
+
+def test_every_reason_of_upstream_has_words() -> None:
+    """The constants of hashicorp/terraform internal/command/jsonplan/plan.go @883c7221ee, copied by hand."""
+    reasons = (
+        "replace_because_cannot_update replace_because_tainted replace_by_request replace_by_triggers "
+        "delete_because_no_resource_config delete_because_wrong_repetition delete_because_count_index "
+        "delete_because_each_key delete_because_no_module delete_because_no_move_target read_because_config_unknown "
+        "read_because_dependency_pending read_because_check_nested"
+    )
+    deferrals = (
+        "unknown instance_count_unknown resource_config_unknown provider_config_unknown deferred_prereq absent_prereq"
+    )
+    facts = plan_review_facts()
+    assert set(facts.action_reasons) == set(reasons.split())
+    assert set(facts.deferral_reasons) == set(deferrals.split())

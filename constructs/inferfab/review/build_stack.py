@@ -12,7 +12,7 @@ from inferfab.review.destruction import destruction
 from inferfab.review.gpus.extract import Holder, holders
 from inferfab.review.gpus.group import GpuGroup
 from inferfab.review.gpus.templates import Templates
-from inferfab.review.lines import Axis, GpuLine, MoneyLine, Opening, Unseen
+from inferfab.review.lines import Axis, Destruction, GpuLine, MoneyLine, Opening, Unseen
 from inferfab.review.money import Overlay, cost, price_lines
 from inferfab.review.purchases import purchase
 from inferfab.review.span import NOTHING, Span
@@ -21,7 +21,6 @@ from inferfab.review.terraform_plan import TerraformPlan
 
 TierOf = Callable[[GpuGroup], str]
 """Tier of a group's pool; empty where no environment says it."""
-_LISTED_ACTIONS = {"create": "create", "update": "update", "read": "read"}
 
 
 def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, tier_of: TierOf) -> StackReview:
@@ -99,8 +98,8 @@ def _kind(change: ResourceChange) -> str:
     return change.actions[0] if len(change.actions) == 1 else "+".join(change.actions)
 
 
-def _worst_first(line: object) -> tuple[object, ...]:
-    return (line.harmless, not line.blocks, -line.gpus_lost.max.low, not line.keeps_data, line.subject)  # type: ignore[attr-defined]
+def _worst_first(line: Destruction) -> tuple[bool, bool, float, bool, str]:
+    return (line.harmless, not line.blocks, -line.gpus_lost.max.low, not line.keeps_data, line.subject)
 
 
 _NAMES: tuple[tuple[Axis, Callable[[GpuGroup, TierOf], str]], ...] = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from inferfab.catalog.instances import Cloud
 from inferfab.catalog.plan_review import PurchaseKind, plan_review_facts
 from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
@@ -59,10 +60,8 @@ def _gpus(type_: str, values: Values) -> Span:
     google = block(specific.get("instance_properties"))
     name = text(values.get("instance_type")) or text(google.get("machine_type"))
     nodes = count(values.get("instance_count", specific.get("count")), Range.exact(0))
-    cloud = "gcp" if type_.startswith("google") else "aws"
+    cloud: Cloud = "gcp" if type_.startswith("google") else "aws"
     span = Span(min=nodes, desired=nodes, max=nodes)
-    group = gpu_group(
-        Machines(kind="", cloud=cloud, names=(name,) if name else (), parts=(Part("reservation", span),)),  # type: ignore[arg-type]
-        "",
-    )
+    names = (name,) if name else ()
+    group = gpu_group(Machines(kind="", cloud=cloud, names=names, parts=(Part("reservation", span),)), "")
     return group.gpus if group else NOTHING

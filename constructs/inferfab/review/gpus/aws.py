@@ -33,6 +33,9 @@ INSTANCE = (
     "instance_type", "launch_template", "instance_market_options", "capacity_reservation_specification",
     "instance_lifecycle", *_PLACE,
 )  # fmt: skip
+_CAPACITY_TYPES: dict[str, Buys] = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity block"}
+_MARKETS: dict[str, Buys] = {"spot": "spot", "capacity-block": "capacity block"}
+_TARGETS: dict[str, Buys] = {"on_demand_target_capacity": "on demand", "spot_target_capacity": "spot"}
 FLEET = ("launch_template_config", "target_capacity_specification", *_PLACE)
 
 
@@ -48,9 +51,7 @@ def node_group(change: ResourceChange, side: Side, values: Values, templates: Te
     nodes = Span(
         min=count(sizes.get("min_size")), desired=count(sizes.get("desired_size")), max=count(sizes.get("max_size"))
     )
-    buys: Buys = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity block"}.get(
-        text(values.get("capacity_type")), _reserved(template)
-    )  # type: ignore[assignment]
+    buys = _CAPACITY_TYPES.get(text(values.get("capacity_type")), _reserved(template))
     labels = values.get("labels")
     tainted = any("gpu" in text(t.get("key")) for t in blocks(values.get("taint")))
     image = text(values.get("ami_type"))
@@ -80,7 +81,7 @@ def _reserved(template: Values | None) -> Buys:
         return "on demand"
     if block(template.get("instance_market_options")):
         kind = text(block(template.get("instance_market_options")).get("market_type"))
-        return {"spot": "spot", "capacity-block": "capacity block"}.get(kind, "on demand")  # type: ignore[return-value]
+        return _MARKETS.get(kind, "on demand")
     if template.get("spot_price"):
         return "spot"
     spec = block(template.get("capacity_reservation_specification"))
@@ -212,10 +213,10 @@ def fleet(change: ResourceChange, side: Side, values: Values, templates: Templat
     target = block(values.get("target_capacity_specification"))
     total = count(target.get("total_target_capacity"))
     parts = []
-    for key, buys in (("on_demand_target_capacity", "on demand"), ("spot_target_capacity", "spot")):
+    for key, buys in _TARGETS.items():
         nodes = count(target.get(key), Range.exact(0))
         if nodes != Range.exact(0):
-            parts.append(Part(buys, Span(min=nodes, desired=nodes, max=nodes)))  # type: ignore[arg-type]
+            parts.append(Part(buys, Span(min=nodes, desired=nodes, max=nodes)))
     return Machines(
         kind="EC2 fleet",
         cloud="aws",

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus import aws, google, karpenter
-from inferfab.review.gpus.group import GpuGroup, Machines, gpu_group
-from inferfab.review.gpus.templates import TEMPLATES, Templates
+from inferfab.review.gpus.group import GpuGroup, gpu_group
+from inferfab.review.gpus.templates import TEMPLATES, Side, Templates
+from inferfab.review.gpus.values import Values
 
 _READERS: dict[str, tuple[aws.Read, tuple[str, ...]]] = {
     "aws_eks_node_group": (aws.node_group, aws.NODE_GROUP),
@@ -61,11 +62,12 @@ def holders(change: ResourceChange, templates: Templates, region_of: RegionOf) -
         return
     sides: list[GpuGroup | None] = []
     unseen: dict[str, None] = {}
-    for side, values in (("before", change.before), ("after", change.after)):
+    both: tuple[tuple[Side, Values | None], ...] = (("before", change.before), ("after", change.after))
+    for side, values in both:
         if values is None:
             sides.append(None)
             continue
-        read: Machines = reader[0](change, side, values, templates)  # type: ignore[arg-type]
+        read = reader[0](change, side, values, templates)
         own = aws.region_of(values) if read.cloud == "aws" else ""
         group = gpu_group(read, own or region_of(change))
         sides.append(group)
