@@ -27,7 +27,9 @@ _SUFFIX = {"markdown": "md", "html": "html", "json": "json", "sarif": "sarif"}
 def review_command(
     plans: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PLAN.json", help="What `terraform show -json` wrote; any number.", show_default=False),
+        typer.Argument(
+            metavar="PLAN.json", help="From `terraform show -json`, or a review's JSON.", show_default=False
+        ),
     ] = None,
     env: Annotated[
         list[str] | None,

@@ -82,9 +82,7 @@ def _from_git(revision: str, environment: Path) -> Base:
         folder = folder.parent
     top = _git(folder, "rev-parse", "--show-toplevel")
     if top is None:
-        raise ReviewError(
-            f"--base {revision}: {environment} is in no git repository, and there is no file or folder of that name"
-        )
+        raise ReviewError(f"--base {revision}: {_no_repository(folder, environment)}")
     commit = _commit(folder, revision)
     if commit is None:
         raise ReviewError(
@@ -101,6 +99,14 @@ def _from_git(revision: str, environment: Path) -> Base:
     if text is None:
         return Base(title=f"{title}, where it is not", plan=None, known=True, findings=())
     return _planned(title, load_text(text.decode("utf-8", "replace"), shown_as=f"{name}:{inside.as_posix()}"))
+
+
+def _no_repository(folder: Path, environment: Path) -> str:
+    """Git also says no to a repository that somebody else owns, as in a container of a CI job."""
+    done = subprocess.run(("git", "-C", str(folder), "status"), capture_output=True, check=False, timeout=_SECONDS)
+    if b"dubious ownership" in done.stderr:
+        return f"git does not trust the repository around {environment}: `git config --global --add safe.directory DIR`"
+    return f"{environment} is in no git repository, and there is no file or folder of that name"
 
 
 def _commit(folder: Path, revision: str) -> tuple[str, str] | None:

@@ -25,7 +25,8 @@ def fleet_destruction(before: FleetPlan | None, after: FleetPlan | None) -> tupl
     for cell in before.cells:
         now = kept.get(cell.name)
         if now is None:
-            found.append(_cell(before, cell, "delete", "the cell is no longer in the file", ()))
+            why = "the cell is no longer in the file" if after else "the environment is taken away"
+            found.append(_cell(before, cell, "delete", why, ()))
             continue
         moved = _other_place(cell, now)
         if moved:

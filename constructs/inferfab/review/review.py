@@ -105,6 +105,8 @@ def _environment(path: Path, base: str | None, overlay: list[PriceOverlay]) -> t
     findings = compare(other.findings, ours(checked.findings))
     if checked.plan is None:
         name = loaded.environment.name if loaded.environment else path.stem
+        # Rules over a plan did not run: that they found nothing means nothing.
+        findings = findings.model_copy(update={"gone": ()})
         broken = FleetReview(
             environment=name, file=str(path), base=other.title, state="broken", findings=findings, unseen=_unseen(other)
         )

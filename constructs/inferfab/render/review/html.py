@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.quantities import Range
 from inferfab.render.picture import render_svg
-from inferfab.render.review.sections import sections
+from inferfab.render.review.sections import pieces, sections
 from inferfab.render.templates import render
 from inferfab.render.text.findings import one_line
 from inferfab.review.report import Report
@@ -66,6 +66,7 @@ def html(reviewed: Reviewed) -> str:
         pictures=list(_pictures(reviewed)),
         pictures_after=max(places, default=1),
         clean=_clean,
+        pieces=pieces,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from inferfab.render.review.sections import Cell, Note, Section, sections
+from inferfab.render.review.sections import Cell, Note, Section, pieces, sections
 from inferfab.render.text.findings import one_line
 from inferfab.review.report import Report, Verdict
 
@@ -142,8 +142,9 @@ def _cell(cell: Cell) -> str:
         return ""
     if cell.code:
         return code_span(cell.text)
-    text = escaped(_short(cell.text))
-    return f"**{text}**" if cell.strong else text
+    if cell.strong:
+        return f"**{escaped(_short(cell.text))}**"
+    return "".join(code_span(p.text) if p.code else escaped(p.text) for p in pieces(_short(cell.text)))
 
 
 # A dollar before a digit is money; GitHub reads one as the end of a formula only where no digit follows.

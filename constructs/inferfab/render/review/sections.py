@@ -50,6 +50,17 @@ def number(text: str, value: float | None) -> Cell:
     return Cell(text, number=value)
 
 
+def pieces(text: str) -> Iterator[Cell]:
+    """A text of ours with names in backticks, cut at them; as it is where they do not pair."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0 or len(parts) > 41:
+        yield Cell(text)
+        return
+    for n, part in enumerate(parts):
+        if part:
+            yield Cell(part, code=n % 2 == 1)
+
+
 def strong(text: str) -> Cell:
     return Cell(text, strong=True)
 
