@@ -91,7 +91,7 @@ def _cards(report: Report) -> Iterator[Card]:
                 yield Card(
                     f"{fleet.environment}, a month {title}", money(after), f"{change_of(before, after)} by this change"
                 )
-        changed = next((t for t in fleet.tokens if t.changed), None)
+        changed = next((t for t in fleet.tokens if t.changed and t.output_before and t.output_after), None)
         if changed is not None:
             value = f"{per_million(changed.output_before)} → {per_million(changed.output_after)}"
             yield Card(
