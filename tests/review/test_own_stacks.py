@@ -204,7 +204,7 @@ def test_another_machine_and_size_in_the_next_plan(
 def test_all_stacks_of_an_environment_in_one_review(
     first: tuple[FleetPlan, dict[str, Any], Report], tmp_path: Path, patch: pytest.MonkeyPatch
 ) -> None:
-    """prod's nine stacks, planned from nothing: together the FleetPlan's 200 GPUs, each resource counted once."""
+    """Every stack of prod, planned from nothing: together the FleetPlan's GPUs, each resource counted once."""
     fleet = synth(ROOT / "environments" / "prod.yaml", tmp_path / "out", patch)
     files, resources = [], 0
     for stack in sorted(p.name for p in (tmp_path / "out" / "stacks").iterdir()):
@@ -213,7 +213,7 @@ def test_all_stacks_of_an_environment_in_one_review(
         files.append(tmp_path / f"{stack}.json")
         files[-1].write_text(json.dumps(plan), encoding="utf-8")
     report = review(Asked(environments=[ROOT / "environments" / "prod.yaml"], plans=files)).report
-    assert len(report.stacks) == 9
+    assert len(report.stacks) == len(files) >= 9
     assert sum(sum(s.counts.values()) for s in report.stacks) == resources
     totals = [three(gpus(s).after) for s in report.stacks if s.gpus]
     wanted = (fleet.gpus.min, fleet.gpus.desired, fleet.gpus.max)
