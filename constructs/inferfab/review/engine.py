@@ -5,7 +5,7 @@ from inferfab.plan.fleet import FleetPlan
 from inferfab.record import Record
 from inferfab.review.lines import EngineChange
 
-_OF_POOLS = {"flags", "nodes", "workload"}
+_OF_POOLS = {"flags", "nodes", "workload", "serving"}
 
 
 class EngineChanges(Record):

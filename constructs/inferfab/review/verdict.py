@@ -168,7 +168,7 @@ def _looks(
         # An estimated availability moves with every node; a promise is what the file says.
         if any(e.section == "promises" and not e.what.startswith("availability of ") for e in fleet.engine):
             yield look(f"promises of {fleet.environment} change")
-        if any(e.section in ("pool", "flags", "models", "environment") for e in fleet.engine):
+        if any(e.section in ("pool", "flags", "models", "environment", "serving") for e in fleet.engine):
             yield look(f"engines of {fleet.environment} change")
         new = [f for f in fleet.findings.new if f.severity == "warning" and not f.suppressed_because]
         if new and fleet.state != "broken" and fleet.findings.compared:
