@@ -20,7 +20,14 @@ def _tool() -> ModuleType:
     return module
 
 
-CURRENT = ("README.md", "docs/manifests.md", "docs/prod.svg", "docs/rules.md", "environments/environment.schema.json")
+CURRENT = (
+    "README.md",
+    "docs/manifests.md",
+    "docs/prod.svg",
+    "docs/review.md",
+    "docs/rules.md",
+    "environments/environment.schema.json",
+)
 
 
 @pytest.mark.parametrize("name", CURRENT)

@@ -1,4 +1,4 @@
-"""Write again what the documentation shows of real output: README excerpts, the picture, the schema, the rules.
+"""Write again what the documentation shows of real output: excerpts, the picture, the schema, the rules.
 
 Run after a change of output, prices or environments: ``python tools/update_docs.py``. Tests hold all of it current.
 """
@@ -21,7 +21,7 @@ WRITING = ("synth", "bootstrap", "render")
 
 
 def run(*words: str) -> str:
-    """What the command prints on 124 columns; exit code 1 is fine, `check` has it for a broken file."""
+    """What the command prints on 124 columns; any exit code is fine, `check` and `review` tell with it."""
     environment = {**os.environ, "COLUMNS": "124", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
         # `synth` writes files, beside the environments of whoever runs it.
@@ -49,10 +49,9 @@ def documents() -> dict[Path, str]:
     from inferfab.checks.explain import all_rules
     from inferfab.render.rules_page import rules_page
 
-    readme, manifests = ROOT / "README.md", ROOT / "docs" / "manifests.md"
+    pages = (ROOT / "README.md", ROOT / "docs" / "manifests.md", ROOT / "docs" / "review.md")
     return {
-        readme: EXCERPT.sub(excerpt, readme.read_text(encoding="utf-8")),
-        manifests: EXCERPT.sub(excerpt, manifests.read_text(encoding="utf-8")),
+        **{page: EXCERPT.sub(excerpt, page.read_text(encoding="utf-8")) for page in pages},
         ROOT / "docs" / "rules.md": rules_page(all_rules()),
         ROOT / "docs" / "prod.svg": run("plan", "prod", "--format", "svg"),
         ROOT / "environments" / "environment.schema.json": run("schema"),
