@@ -9,7 +9,8 @@ from inferfab.plan.kv_config import KV_DISK_PATH
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.served import MODELS_PATH
-from inferfab.plan.serving.component import CONFIG_PATH, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.component import CONFIG_PATH, FRONTEND_PORT, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.frontends import READY
 from inferfab.plan.serving.model_cache import COMPLETE, DISK_MODELS, host_path
 from inferfab.record import Record
 from inferfab.render.serving.configuration import configuration
@@ -51,10 +52,18 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
         components=components,
         models_path=MODELS_PATH,
         complete=COMPLETE,
+        frontend_port=FRONTEND_PORT,
     )
     if not files:
         return text
-    settings = render("dynamo/config_map.yaml.j2", name=graph.name, namespace=SERVING_NAMESPACE, files=files)
+    settings = render(
+        "dynamo/config_map.yaml.j2",
+        variant,
+        name=graph.name,
+        namespace=SERVING_NAMESPACE,
+        files=files,
+        kept_with=graph.name,
+    )
     return f"{text}---\n{settings}"
 
 
@@ -97,7 +106,13 @@ def _component(
         "node_selector": group.labels if group else SYSTEM_LABELS,
         "tolerations": tolerations(group),
         "arguments": [
-            {"flag": a.flag, "value": a.value, "comment": argument_from(graph, part, a.flag)} for a in part.arguments
+            {
+                "flag": a.flag,
+                # Kubernetes would put a variable of the container there.
+                "value": a.value and a.value.replace("$(", "$$("),
+                "comment": argument_from(graph, part, a.flag),
+            }
+            for a in part.arguments
         ],
         "extended": _extended(part),
         "mounts": _mounts(part),
@@ -106,7 +121,17 @@ def _component(
         # The operator adds probes to every component that has a type.
         "probe_port": None if part.kind in _TYPES else SYSTEM_PORT,
         "kv_disk_class": part.kv_disk_class,
+        "listed_as": graph.model if part.kind == "frontend" else None,
+        "asks": _asks(graph) if part.kind == "frontend" else (),
     }
+
+
+def _asks(graph: GraphPlan) -> tuple[str, ...]:
+    """Command that fails while a tier's pools cannot answer; empty where one pool is behind the frontend."""
+    if graph.global_router is None:
+        return ()
+    targets = (f"{t.ttft_ms},{t.itl_ms}" for t in graph.global_router.targets)
+    return ("python3", f"{CONFIG_PATH}/{READY}", graph.model, *targets)
 
 
 def _live(graph: str, part: ComponentPlan) -> str:
@@ -129,7 +154,8 @@ def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
     found = []
     for key, text in group.taints.items() if group else ():
         value, _, effect = text.rpartition(":")
-        found.append({"key": key, "value": value, "effect": effect})
+        # Of GPUs, whatever the value is: Google taints such nodes by itself, with another one.
+        found.append({"key": key, "value": "" if key == "nvidia.com/gpu" else value, "effect": effect})
     return found
 
 
