@@ -14,7 +14,8 @@ import inferfab.checks.networks
 import inferfab.checks.offers
 import inferfab.checks.placement
 import inferfab.checks.promises
-import inferfab.checks.references  # noqa: F401 - importing a module enters its rules
+import inferfab.checks.references
+import inferfab.checks.traffic  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import run_stage
