@@ -4,7 +4,22 @@ from typing import Annotated
 
 import typer
 
-from inferfab.cli import bootstrap, catalog, check, diff, explain, init, plan, rehearse, render, schema, synth, traffic
+from inferfab.cli import (
+    bootstrap,
+    catalog,
+    check,
+    diff,
+    explain,
+    init,
+    plan,
+    profile,
+    rehearse,
+    render,
+    schema,
+    simulate,
+    synth,
+    traffic,
+)
 from inferfab.cli.guard import guarded
 
 app = typer.Typer(
@@ -22,7 +37,22 @@ app = typer.Typer(
     Exit codes: 0 fine, 1 an error in a file, 2 wrong usage.""",
 )
 
-for module in (init, check, plan, diff, bootstrap, synth, render, rehearse, traffic, explain, schema, catalog):
+for module in (
+    init,
+    check,
+    plan,
+    diff,
+    bootstrap,
+    synth,
+    render,
+    rehearse,
+    traffic,
+    profile,
+    simulate,
+    explain,
+    schema,
+    catalog,
+):
     module.register(app)
 
 
