@@ -17,6 +17,7 @@ from inferfab.cli import (
     render,
     schema,
     simulate,
+    size,
     synth,
     traffic,
 )
@@ -49,6 +50,7 @@ for module in (
     traffic,
     profile,
     simulate,
+    size,
     explain,
     schema,
     catalog,
