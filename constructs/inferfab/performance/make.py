@@ -31,6 +31,8 @@ CHECKPOINTS = {
 }
 """Its name of a checkpoint, and the arithmetic to ask for where that name is of a 16-bit one."""
 _EXPERTS = ("gpt-oss-120b", "qwen3-235b-a22b", "deepseek-r1")
+_WHOLE_EXPERTS = ("qwen3-235b-a22b",)
+"""Experts whole on their GPUs: 1,536 columns over 8 GPUs do not split along the blocks of 128 of its FP8 checkpoint."""
 _KV = {"fp8": "fp8", "bf16": "bfloat16"}
 
 
@@ -77,11 +79,17 @@ def question_of(
         "gemm": gemm,
         # The checkpoint's own where it has experts of four bits.
         "kv_cache": None if worker.quantization == "mxfp4" else _KV.get(worker.kv_precision),
-        "moe_tensor": worker.tensor if worker.model in _EXPERTS else None,
+        "moe_tensor": _moe_tensor(worker),
         "prompts": list(prompts),
         "kv_tokens": list(kv_tokens),
         "contexts": list(contexts),
     }
+
+
+def _moe_tensor(worker: Worker) -> int | None:
+    if worker.model in _WHOLE_EXPERTS:
+        return 1
+    return worker.tensor if worker.model in _EXPERTS else None
 
 
 def profile_from(worker: Worker, answer: dict[str, Any], as_of: date) -> PerformanceProfile:
