@@ -1,10 +1,11 @@
 """Four ways to size a pool on three traces, all judged by the same replay on Dynamo's simulator.
 
 Run with ``make bench``, or ``python -m benchmarks.sizing`` with the folder of the traces in ``TRACES`` (Azure's and
-Mooncake's, as they are published). Ours searches; the exhaustive optimum tries every fleet of the same small grid; the
-static peak takes the busiest minute over the plan's own estimate of a worker; aiconfigurator's ``recommend`` is asked
-for the mean lengths and the busiest minute's rate (where ``AICONFIGURATOR_PYTHON`` is; it knows no nodes and no spare, so its
-workers are rounded up to whole nodes and a spare node of each role is added). Within the grid ours must be the optimum.
+Mooncake's, as they are published). Ours searches. The exhaustive optimum tries every fleet of the same small grid.
+The static peak takes the busiest minute over the plan's own estimate of a worker. aiconfigurator's ``recommend`` is
+asked for the mean lengths and the busiest minute's rate, where ``AICONFIGURATOR_PYTHON`` is; it knows neither nodes
+nor a spare, so its workers are rounded up to whole nodes, and a spare node of each role is added. Within the grid
+ours must be the optimum.
 """
 
 import os
