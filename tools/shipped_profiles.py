@@ -20,6 +20,7 @@ SHIPPED = (
     ("qwen3-8b", "fp8", "fp8", "l40s", 1),
     *(("llama-3.1-70b-instruct", "fp8", "fp8", "h100", tp) for tp in (2, 4)),
     ("qwen3-8b", "bf16", "bf16", "h100", 1),
+    ("qwen3-8b", "fp8", "bf16", "h100", 1),
     ("llama-3.1-8b-instruct", "fp8", "fp8", "h100", 1),
     ("llama-3.1-8b-instruct", "fp8", "fp8", "h200", 1),
     ("llama-3.1-8b-instruct", "bf16", "bf16", "h100", 1),

@@ -186,7 +186,7 @@ def compared(points: list[dict[str, Any]]) -> tuple[list[Compared], list[tuple[d
     with tempfile.TemporaryDirectory() as scratch, Simulator(python_of(DYNAMO)) as simulator:
         for point in points:
             try:
-                seen, profile = measured(point), worker_of(point)
+                seen, (_, _), profile = measured(point), lengths(point), worker_of(point)
                 predicted = predict(simulator, point, profile, Path(scratch))
             except NotCompared as why:
                 left.append((point, str(why)))

@@ -9,6 +9,7 @@ from inferfab.plan.fleet import FleetPlan
 from inferfab.simulate.demand import Reader, Source, cell_shares, demand, source_of
 from inferfab.simulate.pool import simulate_pool
 from inferfab.simulate.result import PoolResult, Simulation
+from inferfab.simulate.shared import simulate_shared
 from inferfab.simulate.simulator import Simulator
 
 
@@ -45,10 +46,6 @@ def simulate(
                 if only and pool.name not in only:
                     continue
                 head = {"cell": cell.name, "pool": pool.name, "tier": pool.tier, "model": ", ".join(pool.models)}
-                if pool.shared is not None:
-                    why = "parts of a GPU have no profile: nobody has measured one"
-                    found.append(PoolResult(**head, fabric="tcp", status="not simulated", why=why))
-                    continue
                 source = source_of(fleet, pool, told, folder)
                 if source is None:
                     why = "neither the command nor the file names traffic for it"
@@ -56,6 +53,13 @@ def simulate(
                     continue
                 progress(f"{cell.name}: {pool.name}")
                 share = cell_shares(fleet, pool.name, lost_cell)[cell.name] * source[1]
+                if pool.shared is not None:
+                    for name in pool.models:
+                        part = demand(
+                            reader, source[0], cell, pool, share / len(pool.models), models[name].context_tokens
+                        )
+                        found.append(simulate_shared(simulator, fleet, cell, pool, name, part, as_of))
+                    continue
                 wanted = demand(reader, source[0], cell, pool, share, models[pool.models[0]].context_tokens)
                 found.append(
                     simulate_pool(

@@ -21,13 +21,15 @@ def print_simulation(console: "Console", found: "Simulation") -> None:
         "batch", "GPUs", "GPU-h", "$/M output", "$/M in+out", right=("requests/s", "good", "GPUs", "GPU-h"),
     )  # fmt: skip
     for one in found.pools:
-        if one.status != "simulated" or one.busy is None:
+        if one.status != "simulated":
             continue
+        busy = (one.busy.prefill, one.busy.kv, one.busy.batch) if one.busy else ()
         ttft = " / ".join(_ms(one.ttft_ms.get(p)) for p in ("50.0", "95.0", "99.0"))
         table.add_row(
-            plain(one.cell), plain(one.pool), one.fabric, f"{one.rate_rps:.2f}", f"{one.good_rps:.2f}", ttft,
-            _ms(one.itl_ms.get("95.0")), f"{one.busy.prefill:.0%}", f"{one.busy.kv:.0%}", f"{one.busy.batch:.0%}",
-            str(one.gpus), f"{one.gpu_hours:.1f}",
+            plain(one.cell), plain(one.pool if one.busy else f"{one.pool}: {one.model}"), one.fabric,
+            f"{one.rate_rps:.2f}", f"{one.good_rps:.2f}", ttft,
+            _ms(one.itl_ms.get("95.0")), *([f"{b:.0%}" for b in busy] or ["-"] * 3),
+            str(one.gpus or "parts"), f"{one.gpu_hours:.1f}",
             usd_range(one.usd_per_million_output_tokens) if one.usd_per_million_output_tokens else "-",
             usd_range(one.usd_per_million_total_tokens) if one.usd_per_million_total_tokens else "-",
         )  # fmt: skip
@@ -42,7 +44,7 @@ def print_simulation(console: "Console", found: "Simulation") -> None:
 
 
 def _details(console: "Console", one: "PoolResult") -> None:
-    name = f"{one.cell} {one.pool}"
+    name = f"{one.cell} {one.pool} ({one.model})"
     if one.status != "simulated":
         console.print(f"{name}: {one.status}: {one.why}", markup=False)
         return
