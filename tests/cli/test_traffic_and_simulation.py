@@ -1,4 +1,4 @@
-"""`inferfab traffic`, `profile`, `simulate`, `size`, `retune`, `rehearse`: what they say of bad input, without Dynamo."""
+"""What the commands about traffic, speed and simulation say of bad input, and without Dynamo."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -63,8 +63,9 @@ def retune_command(
         if name not in names:
             raise typer.BadParameter(f"there is no `{name}`; one of: {', '.join(names)}", param_hint="--pool")
     files: dict[Path, tuple[str, str]] = {}
+    source = told(trace, traffic, scale)
     with refusing():
-        python, source = python_of(DYNAMO), told(trace, traffic, scale)
+        python = python_of(DYNAMO)
         parts = []
         for name in pool or names:
             planned = next(p for p in fleet.pools if p.name == name)

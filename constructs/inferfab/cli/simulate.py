@@ -78,12 +78,13 @@ def simulate_command(
     lost = _lost_cell(lose, {c.name: c.traffic_share for c in fleet.cells})
     words = ["as planned" if fabric is Fabric.planned else "KV transfer over TCP"]
     words += [f"cell {lost} lost"] if lost else ["a node lost"] if lose else []
+    source = told(trace, traffic, scale)
     with refusing():
         found = simulate(
             fleet,
             python_of(DYNAMO),
             folder=environment_folder(env),
-            told=told(trace, traffic, scale),
+            told=source,
             as_of=(as_of or datetime.now(UTC)).date(),
             only=tuple(pool or ()),
             lose_node=lose == "node",

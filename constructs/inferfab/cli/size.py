@@ -66,9 +66,10 @@ def size_command(
         for name in asked or ():
             if name not in names:
                 raise typer.BadParameter(f"there is no `{name}`; one of: {', '.join(names)}", param_hint=flag)
+    source = told(trace, traffic, scale)
     with refusing():
         found = size(
-            environment, fleet, python_of(DYNAMO), folder=environment_folder(env), told=told(trace, traffic, scale),
+            environment, fleet, python_of(DYNAMO), folder=environment_folder(env), told=source,
             cells=tuple(cell or ()), pools=tuple(pool or ()), gpus=tuple(gpu or ()), utilization=utilization,
             requests=requests, progress=_progress,
         )  # fmt: skip
