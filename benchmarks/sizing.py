@@ -80,6 +80,8 @@ class Row(NamedTuple):
     gpus: int
     usd_per_hour: float
     seconds: float
+    at_load: str = ""
+    """What is broken at the load itself, without headroom and with every node; empty if nothing is."""
 
 
 def bench(case: Case, folder: Path, console: Console) -> bool:
@@ -114,13 +116,18 @@ def bench(case: Case, folder: Path, console: Console) -> bool:
         peak = _peak(demand)
         rows.append(_static(simulator, grid, demand, trace, Path(scratch), peak))
         rows += _recommended(simulator, known, demand, trace, Path(scratch), case, prompt, output, peak)
-    table = Table("method", "fleet", "promises", "GPUs", "$ an hour", "seconds", title=(
+    table = Table(
+        "method", "fleet", "with headroom and a spare", "at the load itself", "GPUs", "$ an hour", "seconds",
+        title=(
         f"{case.name} × {case.scale:g}: {demand.rate_rps:.1f} requests/s, {prompt:,} in / {output} out; "
         f"TTFT p95 ≤ {case.ttft_ms:,} ms, ITL p95 ≤ 50 ms"
     ))  # fmt: skip
     for row in rows:
         kept = "-" if row.trial is None else "kept" if row.trial.kept else f"broken: {row.trial.limit}"
-        table.add_row(row.method, row.fleet, kept, str(row.gpus), f"{row.usd_per_hour:,.2f}", f"{row.seconds:.0f}")
+        plain = "-" if row.trial is None else f"broken: {row.at_load}" if row.at_load else "kept"
+        table.add_row(
+            row.method, row.fleet, kept, plain, str(row.gpus), f"{row.usd_per_hour:,.2f}", f"{row.seconds:.0f}"
+        )
     console.print(table)
     return (ours is None and best is None) or (
         ours is not None and best is not None
@@ -128,10 +135,11 @@ def bench(case: Case, folder: Path, console: Console) -> bool:
     )  # fmt: skip
 
 
-def _row(method: str, shape: Shape, trial: Trial, seconds: float) -> Row:
+def _row(method: str, shape: Shape, trial: Trial, seconds: float, one: Bench | None = None) -> Row:
     gpus = sum(n * g.gpus_per_node for n, g in zip(trial.nodes, shape.groups, strict=True))
     words = f"{shape.name}, {' + '.join(map(str, trial.nodes))} nodes"
-    return Row(method, words, trial, gpus, sum(trial.nodes) * shape.usd_per_node_hour, seconds)
+    at_load = one.broken(one.run(one.workers(trial.nodes), 1.0)) if one and not trial.kept else ""
+    return Row(method, words, trial, gpus, sum(trial.nodes) * shape.usd_per_node_hour, seconds, at_load)
 
 
 def _exhaustive(
@@ -165,7 +173,8 @@ def _static(simulator: Simulator, grid: list[Shape], demand: Demand, trace: Path
     role = shape.pool.roles[0]
     workers = peak / role.performance.requests_per_second.low
     nodes = (max(1, -int(-workers // shape.workers_per_node(0))) + 1,)
-    return _row("static peak", shape, Bench(simulator, shape, demand, trace, folder).trial(nodes), 0.0)
+    one = Bench(simulator, shape, demand, trace, folder)
+    return _row("static peak", shape, one.trial(nodes), 0.0, one)
 
 
 _TOP = re.compile(r"^\|\s+1\s+\|.*", re.MULTILINE)
@@ -204,8 +213,8 @@ def _recommended(
             rows.append(Row("aiconfigurator recommend", f"{kind} TP{tensor}: does not fit", None, 0, 0.0, seconds))
             continue
         nodes = tuple(-(-n // shape.workers_per_node(i)) + 1 for i, n in enumerate(counts))
-        trial = Bench(simulator, shape, demand, trace, folder).trial(nodes)
-        rows.append(_row(f"aiconfigurator recommend ({kind})", shape, trial, seconds))
+        one = Bench(simulator, shape, demand, trace, folder)
+        rows.append(_row(f"aiconfigurator recommend ({kind})", shape, one.trial(nodes), seconds, one))
     return rows or [Row("aiconfigurator recommend", "no answer for this", None, 0, 0.0, seconds)]
 
 

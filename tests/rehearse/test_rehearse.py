@@ -81,7 +81,7 @@ def test_a_flag_that_dynamo_refuses_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.xdist_group("rehearse")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_ends_everything(number: signal.Signals, tmp_path: Path) -> None:
     python = dynamo_python()
     run = subprocess.Popen(
