@@ -52,6 +52,7 @@ import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes
 import inferfab.checks.shared_models
 import inferfab.checks.traffic
+import inferfab.checks.traffic_profiles
 import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts

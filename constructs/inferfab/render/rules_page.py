@@ -23,6 +23,7 @@ FAMILIES = {
     "REF": "References",
     "SCL": "Scaling and its owners",
     "SRV": "Serving: what reaches nodes, claims, what is joined",
+    "TRF": "Traffic profiles",
 }
 """What the letters in the middle of an id stand for."""
 
