@@ -2,10 +2,12 @@
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import instances
+from inferfab.environment.pools import Locality
 from inferfab.plan.aws_names import fit
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.racks.racks import RACK_LABEL, RacksPlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.component import ComponentPlan, GraphPlan, KvTransferPolicy
 from inferfab.plan.serving.entries import entry_name
@@ -31,6 +33,7 @@ class GraphContext(Record):
     groups: tuple[NodeGroupPlan, ...]
     models: dict[str, ModelPlan]
     tiers: dict[str, TierPlan]
+    racks: RacksPlan | None = None
 
     def group(self, name: str) -> NodeGroupPlan:
         return next(g for g in self.groups if g.name == name)
@@ -130,6 +133,8 @@ def _planner(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed
 
 def locality_label(group: NodeGroupPlan) -> str | None:
     """Node label of the smallest closeness that the machine reports; None where it reports none."""
+    if group.cloud == "racks":
+        return RACK_LABEL
     if group.cloud == "gcp":
         return _GCP_LOCALITY
     layers = instances(group.cloud)[group.instance].locality_layers
@@ -143,11 +148,16 @@ def _policy(pool: PoolPlan, at: GraphContext) -> KvTransferPolicy | None:
     if len(labels) != 1 or (label := labels.pop()) is None:
         # A worker waits for its label before it starts.
         return None
+    enforcement: Locality = pool.locality
+    if at.racks is not None:
+        # Where it is known which rack holds what, the stronger one is safe exactly where no rack lacks a role: a
+        # request whose rack has no decode worker is answered with HTTP 500.
+        enforcement = "required" if pool.name in at.racks.complete_pools else "preferred"
     return KvTransferPolicy(
         label_key=label,
         domain=LOCALITY_DOMAIN,
-        enforcement=pool.locality,
-        preferred_weight=PREFERRED_WEIGHT if pool.locality == "preferred" else None,
+        enforcement=enforcement,
+        preferred_weight=PREFERRED_WEIGHT if enforcement == "preferred" else None,
     )
 
 

@@ -86,8 +86,11 @@ def store_prefix(model: str, revision: str) -> str:
     return f"models/{model}/{revision}/"
 
 
-def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[ModelSource, ...]:
-    """Weights, and draft weights where drafting has any."""
+def sources_of(model: ModelPlan, *, store: str | None, egress: bool) -> tuple[ModelSource, ...]:
+    """Weights, and draft weights where drafting has any.
+
+    :param store: the region's own, ``s3://…`` or ``gs://…``.
+    """
     parts = [(model.folder, model.source, model.revision, model.weights_bytes, model.name)]
     draft = model.speculative.draft if model.speculative else None
     if draft and model.draft_folder:
@@ -101,7 +104,7 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
             source=source,
             revision=revision,
             bytes=size,
-            store_uri=_store(source, name, revision, bucket),
+            store_uri=_store(source, name, revision, store),
             hub="://" not in source and egress,
             token_secret=model.token_secret,
         )
@@ -109,10 +112,10 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
     )
 
 
-def _store(source: str, name: str, revision: str, bucket: str | None) -> str | None:
+def _store(source: str, name: str, revision: str, store: str | None) -> str | None:
     if "://" in source:
         return f"{source.rstrip('/')}/"
-    return f"s3://{bucket}/{store_prefix(name, revision)}" if bucket else None
+    return f"{store}/{store_prefix(name, revision)}" if store else None
 
 
 def plan_model_cache(
@@ -128,6 +131,7 @@ def plan_model_cache(
     egress: bool,
 ) -> ModelCachePlan:
     """:param routed: models behind a router over pools, whose small files system nodes need."""
+    store = f"{'gs' if cloud == 'gcp' else 's3'}://{bucket}" if bucket else None
     holders = [
         CacheHolder(
             name=f"model-cache-{group.name}",
@@ -138,13 +142,13 @@ def plan_model_cache(
             sources=tuple(
                 source
                 for model in models_by_group[group.name]
-                for source in sources_of(model, bucket=bucket, egress=egress)
+                for source in sources_of(model, store=store, egress=egress)
             ),
         )
         for group in groups
     ]
     if routed:
-        small = tuple(sources_of(model, bucket=bucket, egress=egress)[0] for model in routed)
+        small = tuple(sources_of(model, store=store, egress=egress)[0] for model in routed)
         system = CacheHolder(
             name="model-cache-system",
             node_group=None,
