@@ -14,6 +14,12 @@ Interface = Annotated[
 """Name of a network or RDMA device in Linux."""
 
 
+PciAddress = Annotated[
+    str,
+    matching(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$", 'write a PCI address in quotes, like "0000:1a:00.0"'),
+]
+
+
 class Cable(Input):
     """Cables from one server to one leaf: NICs in order, from the first that no earlier entry took."""
 
@@ -88,13 +94,17 @@ class Racks(Input):
     pod_cidr: Cidr
     """Range of the pods on them, which the VPC has a route to."""
     attach: Literal["macvlan", "sriov"] = "macvlan"
-    """How pods reach the NICs. Default `macvlan`: every pod of a server sees all its rails and takes those beside its
-    GPUs. `sriov`: a virtual function a rail, for workers that fill a server.
+    """How pods reach the NICs, all rails each; UCX takes those beside the pod's GPUs. Default `macvlan`: on shared RDMA
+    devices. `sriov`: a virtual function a rail of their own.
     """
     interfaces: Annotated[Items[Interface], Field(max_length=64)] = ()
     """Network interface of each rail, the same on all servers. Default: rail0, rail1 and so on."""
     devices: Annotated[Items[Interface], Field(max_length=64)] = ()
     """RDMA device of each rail. Default: mlx5_0, mlx5_1 and so on."""
+    pci_addresses: Annotated[Items[PciAddress], Field(max_length=64)] = ()
+    """PCI address of each rail's NIC. Default: not stated; NIC settings then go to every NIC of the model, those for
+    storage too.
+    """
     storage_on_rails: bool = False
     """Storage or model loading uses the rails, too. Default: no, they have NICs of their own."""
     training_on_leaves: bool = False

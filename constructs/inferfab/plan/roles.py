@@ -63,7 +63,8 @@ def _roce_transport(cell: Cell) -> Transport:
     return roce_transport(
         traffic_class=plan_marking(cell).pods_traffic_class,
         nic_resources={rail_resource(racks.attach, rail): 1 for rail in range(nics)},
-        devices=tuple(rail_device(racks, rail) for rail in range(nics)),
+        # A virtual function has a device of its own, whose name nobody knows before.
+        devices=tuple(rail_device(racks, rail) for rail in range(nics)) if racks.attach == "macvlan" else (),
     )
 
 

@@ -25,6 +25,7 @@ class RailPlan(Record):
     device: str
     network: str
     """Name of the network and of its address pool."""
+    pci_address: str | None
     subnet: str
     resource: str
     """Extended resource that brings it."""
@@ -155,6 +156,7 @@ def _rail(index: int, racks: Racks, network: NetworkPlan) -> RailPlan:
         interface=racks.interfaces[index] if index < len(racks.interfaces) else f"rail{index}",
         device=rail_device(racks, index),
         network=f"rail-{index}",
+        pci_address=racks.pci_addresses[index] if index < len(racks.pci_addresses) else None,
         subnet=cidrs[index],
         resource=rail_resource(racks.attach, index),
     )

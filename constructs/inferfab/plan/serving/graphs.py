@@ -8,10 +8,12 @@ from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_nam
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.racks.racks import RACK_LABEL, RacksPlan
+from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.component import ComponentPlan, GraphPlan, KvTransferPolicy
 from inferfab.plan.serving.entries import entry_name
 from inferfab.plan.serving.frontends import BACKEND_ENDPOINT, PREFILL_ENDPOINT, frontend, local_router, planner
+from inferfab.plan.serving.networks import google_annotations, rail_annotation
 from inferfab.plan.serving.planner import PlannerMode, PlannerPlan, plan_planner
 from inferfab.plan.serving.router_policy import router_policy
 from inferfab.plan.serving.workers import role_worker, shared_worker
@@ -37,6 +39,14 @@ class GraphContext(Record):
 
     def group(self, name: str) -> NodeGroupPlan:
         return next(g for g in self.groups if g.name == name)
+
+    def annotations(self, role: RolePlan) -> dict[str, str]:
+        """Networks of a worker's pods, where no claim brings them."""
+        if role.fabric.kind != "roce" or role.claim is not None:
+            return {}
+        if self.racks is not None:
+            return rail_annotation(self.racks)
+        return google_annotations(self.group(role.node_group).layout)
 
 
 def graphs_of_pool(pool: PoolPlan, at: GraphContext, *, routed: bool) -> tuple[GraphPlan, ...]:
@@ -64,6 +74,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
             model,
             scaled=scaled and role.workers.min != role.workers.max,
             behind_router=routed,
+            annotations=at.annotations(role),
         )
         for role in roles
     ]
@@ -85,6 +96,8 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
     else:
         front = frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True)
+    if at.racks is not None:
+        front = front.model_copy(update={"beside_gpus": True})
     parts: list[ComponentPlan] = [front, *workers]
     asked = _planner(pool, at, names, routed=routed) if scaled else None
     if asked is not None:
