@@ -104,11 +104,14 @@ def yang_json(config: Config) -> dict[str, Any]:
     }
     for table, rows in config.items():
         if table in _MAPS:
-            module, first, second = _MAPS[table]
+            module, *leaves = _MAPS[table]
             made[f"{module}:{module}"] = {
                 table: {
                     f"{table}_LIST": [
-                        {"name": name, table: [{first: _tc(first, a), second: _tc(second, b)} for a, b in pairs.items()]}
+                        {
+                            "name": name,
+                            table: [dict(map(_leaf, leaves, pair)) for pair in pairs.items()],
+                        }
                         for name, pairs in rows.items()
                     ]
                 }
@@ -123,9 +126,9 @@ def yang_json(config: Config) -> dict[str, Any]:
     return made
 
 
-def _tc(name: str, text: str) -> object:
+def _leaf(name: str, text: str) -> tuple[str, object]:
     """Traffic classes are numbers in the models, all other members of pairs are texts."""
-    return int(text) if name == "tc" else text
+    return name, int(text) if name == "tc" else text
 
 
 def _value(name: str, text: str, numbers: set[str]) -> object:

@@ -333,7 +333,9 @@ def _cell(
     cell = environment.cells[name]
     account = environment.accounts.aws if cell.cloud == "aws" else None
     kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
-    kind = next(k for k in _BEST_FIRST if k in kinds)
+    # On racks the fabric is there whether or not anything moves on it.
+    on_rails = cell.racks is not None and (cell.fabric is None or cell.fabric.kind == "roce")
+    kind: FabricKind = "roce" if on_rails else next(k for k in _BEST_FIRST if k in kinds)
     machines = [instances(cell.machines)[g.instance] for p in placed for g in p.node_groups]
     nics = max((m.rdma_nic_count for m in machines), default=0)
     gvnics = max((m.nics.gvnic_count for m in machines if isinstance(m.nics, RoceNics)), default=1)
