@@ -1,5 +1,6 @@
 """Names in Google Cloud. Stacks meet each other through them, not through each other's state."""
 
+from inferfab.catalog.regions import round_trips_ms
 from inferfab.plan.aws_names import fit
 from inferfab.record import Record
 
@@ -27,6 +28,9 @@ class GcpCellNames(Record):
     node_account: str
     """Service account of the nodes: the least that a node needs, and no models."""
     model_reader_account: str
+    model_reader_email: str
+    aws_region: str
+    """The AWS region next to it: Route 53 measures latency to AWS's regions only."""
     model_bucket: str
     """One a region and environment; cells of a region share it."""
 
@@ -58,8 +62,20 @@ def gcp_cell_names(environment: str, cell: str, region: str, project: str) -> Gc
         placement_prefix=prefix,
         node_account=name("node", _ACCOUNT_LENGTH),
         model_reader_account=name("models", _ACCOUNT_LENGTH),
+        model_reader_email=f"{name('models', _ACCOUNT_LENGTH)}@{project}.iam.gserviceaccount.com",
+        aws_region=nearest_aws_region(region),
         model_bucket=model_bucket(environment, region, project),
     )
+
+
+def nearest_aws_region(region: str) -> str:
+    """By measured round trips; us-east-1 where the catalog has none."""
+    here, found = f"gcp:{region}", {}
+    for pair, rtt in round_trips_ms().items():
+        other = next(iter(pair - {here}), "")
+        if here in pair and other.startswith("aws:"):
+            found[other.removeprefix("aws:")] = rtt
+    return min(found, key=lambda name: (found[name], name), default="us-east-1")
 
 
 def model_bucket(environment: str, region: str, project: str) -> str:
