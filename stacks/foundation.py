@@ -65,11 +65,13 @@ class FoundationStack(AwsStack):
                 ),
             )
             ready = (*ready, *addons.ready)
-        fabric = self._inference_group(network, cluster)
+        # Servers in racks stand in no security group.
+        fabric = self._inference_group(network, cluster) if cell.racks is None else None
         # On destroy nodes leave first: they drain while network and rules still stand.
-        after = (*ready, *nodes.ready, *network.ready, *fabric.ready)
+        after = (*ready, *nodes.ready, *network.ready, *(fabric.ready if fabric else ()))
         self._system_nodes(network, cluster, nodes.arn, after)
-        self._gpu_nodes(network, fabric, nodes.arn, after)
+        if fabric is not None:
+            self._gpu_nodes(network, fabric, nodes.arn, after)
         if cell.racks is not None:
             HybridNodes(
                 self,
@@ -230,8 +232,7 @@ class FoundationStack(AwsStack):
         node_role_arn: str,
         after: tuple[ITerraformDependable, ...],
     ) -> None:
-        # Servers in racks join by themselves, as hybrid nodes.
-        for group in self._cell.node_groups if self._cell.racks is None else ():
+        for group in self._cell.node_groups:
             GpuNodeGroup(
                 self,
                 group.name,

@@ -13,7 +13,9 @@ SHIPPED = {
     "dev": set[tuple[str, str]](),
     "staging": {("IF-FAB-005", "info"), ("IF-PLC-011", "info")},
     "prod": {("IF-FAB-005", "info"), ("IF-PLC-009", "info"), ("IF-PLC-011", "info"), ("IF-PRM-005", "warning")},
-    "prod-gcp": set[tuple[str, str]](),
+    "prod-gcp": {("IF-GCP-004", "info")},
+    "prod-global": {("IF-FAB-005", "info")},
+    "prod-hybrid": set[tuple[str, str]](),
 }
 
 

@@ -8,7 +8,6 @@ from inferfab.aws.optional import optional
 from inferfab.record import Record
 from inferfab.terraform import Construct
 from inferfab.terraform.google import compute
-from inferfab.terraform.skips import skip_check
 
 _MTU = 8896
 """gVNIC takes jumbo frames up to this; weights come over it."""
@@ -111,7 +110,7 @@ class CellNetwork(Construct):
             {"range_name": "pods", "ip_cidr_range": self._spec.pod_cidr},
             {"range_name": "services", "ip_cidr_range": self._spec.service_cidr},
         ]
-        subnet = compute.ComputeSubnetwork(
+        return compute.ComputeSubnetwork(
             self,
             construct_id,
             name=name,
@@ -127,8 +126,6 @@ class CellNetwork(Construct):
             },
             secondary_ip_range=optional(ranges if pods else None),
         )
-        skip_check(subnet, "CKV_GCP_76", "there is no IPv6 in it")
-        return subnet
 
     def _inside(self, construct_id: str, network: compute.ComputeNetwork, name: str, ranges: tuple[str, ...]) -> None:
         """Nodes and pods talk to each other; nobody else comes in."""

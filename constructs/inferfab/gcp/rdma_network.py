@@ -57,6 +57,7 @@ class RdmaNetwork(Construct):
             mtu=ROCE_MTU,
             network_profile=f"projects/{spec.project}/global/networkProfiles/{spec.zone}-vpc-roce",
         )
+        skip_check(network, "CKV2_GCP_18", "networks with an RDMA profile take no firewall rules")
         subnets = []
         for n, cidr in enumerate(spec.cidrs):
             subnet = compute.ComputeSubnetwork(
@@ -70,7 +71,6 @@ class RdmaNetwork(Construct):
             )
             skip_check(subnet, "CKV_GCP_26", "RDMA bypasses the hosts' network stack: a flow log would be empty")
             skip_check(subnet, "CKV_GCP_74", "no route leaves this network, so no Google API is reached from it")
-            skip_check(subnet, "CKV_GCP_76", "no IPv6 in it, and no route that leaves it")
             subnets.append(subnet)
         self.name = spec.name
         self.subnet_names = tuple(f"{spec.name}-{n}" for n in range(len(spec.cidrs)))
