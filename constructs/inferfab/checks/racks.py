@@ -207,9 +207,14 @@ def leaves_are_joined(facts: Facts) -> Iterator[Problem]:
     for name, racks in inventories(facts):
         used = {leaf for wired in cabling(racks).values() for leaf, _, _ in wired}
         for leaf in racks.leaves:
-            if leaf in used and len(used) > 1 and racks.leaves[leaf].uplinks is None:
+            if leaf in used and len(used) > 1 and not _leads_up(racks, leaf):
                 what = f"`{leaf}` has no uplinks, and there are {len(used)} leaves"
                 yield Problem(at(name, "leaves", leaf), what, "add `uplinks`", of_key=True)
+
+
+def _leads_up(racks: Racks, leaf: str) -> bool:
+    uplinks = racks.leaves[leaf].uplinks
+    return uplinks is not None and bool(uplinks.ports)
 
 
 @rule(

@@ -25,7 +25,7 @@ class Cable(Input):
 
     leaf: Name
     """Name under `leaves`."""
-    ports: Annotated[Items[Port], Field(min_length=1, max_length=64)]
+    ports: Annotated[Items[Port], Field(max_length=64)]
     """Ports of the leaf, one a NIC."""
     length_m: Metres
     """Length of the cables. Buffers of the ports follow from it."""
@@ -47,7 +47,7 @@ class Rack(Input):
 class Uplinks(Input):
     """Ports of a leaf that lead to other leaves."""
 
-    ports: Annotated[Items[Port], Field(min_length=1)]
+    ports: Items[Port]
     gbps: Literal[100, 200, 400, 800]
     """Speed of each."""
     length_m: Metres
