@@ -65,9 +65,10 @@ def google_is_made_whole(facts: Facts) -> Iterator[Problem]:
             continue
         if cell.network.kind == "existing":
             yield Problem(
-                ("cells", name, "network", "kind"),
+                ("cells", name, "network"),
                 f"cell `{name}` is in a network that is there already",
-                "write `kind: new` with a range of its own",
+                "give it a network of its own, `{kind: new, cidr: …}`",
+                of_key=True,
             )
         if cell.cluster.existing is not None:
             yield Problem(
@@ -95,6 +96,6 @@ def names_have_a_zone(facts: Facts) -> Iterator[Problem]:
     if environment.routing is not None and environment.accounts.aws is None and google:
         yield Problem(
             ("routing", "domain"),
-            f"no AWS account, so no stack makes names under {environment.routing.domain}",
+            f"no AWS account, so no stack makes names under `{environment.routing.domain}`",
             "add `accounts.aws`, or leave `routing` out",
         )

@@ -53,7 +53,7 @@ def racks_have_a_cluster(facts: Facts) -> Iterator[Problem]:
             yield Problem(at(name), f"cell `{name}` is in {cell.cloud}", "write `cloud: aws`", of_key=True)
         elif cell.fabric is not None and cell.fabric.kind == "tcp":
             yield Problem(
-                ("cells", name, "fabric", "kind"), "a fabric of TCP beside an inventory of rails", "write `kind: roce`"
+                ("cells", name, "fabric", "kind"), f"cell `{name}` has rails and a fabric of TCP", "write `kind: roce`"
             )
 
 
@@ -233,12 +233,11 @@ def pools_fit_the_servers(facts: Facts) -> Iterator[Problem]:
             pool = facts.environment.pools.get(pool_name)
             if pool is None or machine is None or machine.gpu == pool.gpu or machine.name == pool.instance:
                 continue
-            asked = pool.instance or pool.gpu
+            field = "instance" if pool.instance else "gpu"
             yield Problem(
-                ("cells", name, "pools", pool_name),
-                f"pool `{pool_name}` asks for {asked}, the racks have {machine.name} with {machine.gpu}",
-                f"write `gpu: {machine.gpu}` in the pool, or place it elsewhere",
-                of_key=True,
+                ("pools", pool_name, field),
+                f"the racks of `{name}` have {machine.name} with {machine.gpu}",
+                f"write `{machine.name if pool.instance else machine.gpu}`, or place the pool elsewhere",
             )
 
 

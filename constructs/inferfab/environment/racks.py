@@ -48,6 +48,7 @@ class Uplinks(Input):
     """Ports of a leaf that lead to other leaves."""
 
     ports: Items[Port]
+    """Ports of the leaf."""
     gbps: Literal[100, 200, 400, 800]
     """Speed of each."""
     length_m: Metres
@@ -75,6 +76,7 @@ class RolesAnywhere(Input):
             "write the ARN of the trust anchor",
         ),
     ]
+    """ARN of the trust anchor."""
     profile_arn: Annotated[
         str,
         matching(
@@ -82,6 +84,7 @@ class RolesAnywhere(Input):
             "write the ARN of the profile",
         ),
     ]
+    """ARN of the profile that lets the servers take their role."""
 
 
 class Racks(Input):
