@@ -45,9 +45,8 @@ def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], wher
     """
     biggest = max((parallelism(w).gpus for w in workers), default=1)
     if where.cell.racks is not None:
+        # Whatever the pool asks for: there is nothing else. IF-RCK-008 says where it is not the same.
         owned = instances("racks")[where.cell.racks.machine]
-        if owned.gpu != pool.gpu and owned.name != pool.instance:
-            raise KeyError(pool.instance or pool.gpu)
         return _placed(where, owned, pool, biggest, Owned())
     machine = choose_instance(
         where.cell.cloud,
