@@ -16,7 +16,7 @@ help:
 	@echo "make test            set up, then lint, type-check and run every test"
 	@echo "make checkov         set up checkov in .venv-checkov, then check every stack of every environment with it"
 	@echo "make dynamo          set up Dynamo's own parsers in .venv-dynamo; make test then holds what is rendered against them"
-	@echo "make bench           measure: check, plan, synth, growth with fleet size, prebuilt bindings beside ours"
+	@echo "make bench           measure: check, plan, synth, review, growth with fleet size, prebuilt bindings beside ours"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -75,6 +75,7 @@ dynamo: $(ENGINE)/installed
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.synth
+	$(BIN)/python -m benchmarks.review
 
 # Its own environment: moto brings sixty packages that nothing else needs. For tools/plan_against_moto.py.
 moto: .venv-moto/installed

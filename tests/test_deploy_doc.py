@@ -23,8 +23,15 @@ AWS = {
     "ec2 describe-network-interfaces",
     "secretsmanager create-secret",
 }
+CELL_STACKS = ("foundation", "platform", "serving")
 CLUSTER = {"--name", "--cluster-name"}
-KUBECTL = {"get services", "get pv", "delete pvc"}
+KUBECTL = {
+    "get services",
+    "get pv",
+    "delete pvc",
+    "get dynamographdeployments,deployments,pods",
+    "delete dynamographdeployments",
+}
 
 
 def commands(text: str) -> list[str]:
@@ -138,11 +145,11 @@ def test_every_command_of_the_document(machine: Machine, helps: dict[str, str]) 
 
 
 def test_the_document_shows_every_kind_of_stack() -> None:
-    """Bootstrap, region, foundation, platform, global: applied and destroyed, in opposite order."""
+    """Bootstrap, region, foundation, platform, serving, global: applied and destroyed, in opposite order."""
     text = DOCUMENT.read_text(encoding="utf-8")
     stack = r"terraform -chdir=\S*/(\S+) "
     applied, destroyed = (re.findall(stack + word, text) for word in ("apply", "destroy"))
-    first, *rest = "prod-bootstrap", "prod-us-east-1-region", "prod-use1-a-foundation", "prod-use1-a-platform"
+    first, *rest = "prod-bootstrap", "prod-us-east-1-region", *(f"prod-use1-a-{s}" for s in CELL_STACKS)
     assert applied == [first, *rest, "prod-global"]
     assert destroyed == applied[::-1]
 

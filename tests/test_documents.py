@@ -20,7 +20,17 @@ def _tool() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/prod.svg", "environments/environment.schema.json"])
+CURRENT = (
+    "README.md",
+    "docs/manifests.md",
+    "docs/prod.svg",
+    "docs/review.md",
+    "docs/rules.md",
+    "environments/environment.schema.json",
+)
+
+
+@pytest.mark.parametrize("name", CURRENT)
 def test_documents_are_current(name: str) -> None:
     """`python tools/update_docs.py` would change nothing."""
     documents = _tool().documents()
@@ -29,10 +39,16 @@ def test_documents_are_current(name: str) -> None:
 
 
 def test_readme_shows_output() -> None:
-    """The README's excerpts are found by the tool: three of them, none empty."""
+    """The README's excerpts are found by the tool: four of them, none empty."""
     found = list(_tool().EXCERPT.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert [m["command"] for m in found] == ["synth prod", "plan prod", "check docs/examples/broken.yaml"]
-    assert all(m[0].count("\n") > 10 for m in found)
+    assert [m["command"] for m in found] == [
+        "synth prod",
+        "render prod --out build/prod",
+        "plan prod",
+        "check docs/examples/broken.yaml",
+        "check --manifests docs/examples/pair.yaml",
+    ]
+    assert all(m[0].count("\n") > 5 for m in found)
 
 
 def test_the_top_level_folder_does_not_shadow_constructs() -> None:

@@ -1,4 +1,4 @@
-"""Write again what the documentation shows of real output: README excerpts, the picture, the schema.
+"""Write again what the documentation shows of real output: excerpts, the picture, the schema, the rules.
 
 Run after a change of output, prices or environments: ``python tools/update_docs.py``. Tests hold all of it current.
 """
@@ -16,12 +16,12 @@ EXCERPT = re.compile(
     r"(<!-- excerpt: inferfab (?P<command>[^>]*?)(?: lines (?P<lines>\d+))? -->\n)```\n.*?```\n", re.DOTALL
 )
 
-WRITING = ("synth", "bootstrap")
+WRITING = ("synth", "bootstrap", "render")
 """Commands that leave files; they run in a temporary folder."""
 
 
 def run(*words: str) -> str:
-    """What the command prints on 124 columns; exit code 1 is fine, `check` has it for a broken file."""
+    """What the command prints on 124 columns; any exit code is fine, `check` and `review` tell with it."""
     environment = {**os.environ, "COLUMNS": "124", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
         # `synth` writes files, beside the environments of whoever runs it.
@@ -46,9 +46,13 @@ def excerpt(match: re.Match[str]) -> str:
 
 def documents() -> dict[Path, str]:
     """Every file with real output in it, as it should be."""
-    readme = ROOT / "README.md"
+    from inferfab.checks.explain import all_rules
+    from inferfab.render.rules_page import rules_page
+
+    pages = (ROOT / "README.md", ROOT / "docs" / "manifests.md", ROOT / "docs" / "review.md")
     return {
-        readme: EXCERPT.sub(excerpt, readme.read_text(encoding="utf-8")),
+        **{page: EXCERPT.sub(excerpt, page.read_text(encoding="utf-8")) for page in pages},
+        ROOT / "docs" / "rules.md": rules_page(all_rules()),
         ROOT / "docs" / "prod.svg": run("plan", "prod", "--format", "svg"),
         ROOT / "environments" / "environment.schema.json": run("schema"),
     }

@@ -40,6 +40,10 @@ class Finding(Record):
     """Why it matters."""
     fix: str
     """What to write instead."""
+    lowered_from: Severity | None = None
+    """The severity before the environment lowered it; None where it did not."""
+    accepted: str = ""
+    """The reason that the environment gives for lowering the rule, or for switching it off."""
 
     @property
     def dotted_path(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 from inferfab.plan.fleet import FleetPlan
 from inferfab.record import Record
+from inferfab.render.release import ReleaseTooLargeError
 
 _PACKAGE = "inferfab.stacks"
 MANIFEST = "manifest.json"
@@ -117,7 +118,7 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
         _mark(fresh)
         # Absolute: the engine's Node process may have been started in another folder.
         app = new_app(str(fresh.resolve()))
-        names = build(app)
+        names = _built(build, app)
         app.synth()
         files = tuple(_stack_file(fresh, name) for name in names)
         fresh.chmod(0o755)
@@ -128,6 +129,13 @@ def write_app(build: Callable[[Any], tuple[str, ...]], out: Path) -> tuple[Stack
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return files
+
+
+def _built(build: Callable[[Any], tuple[str, ...]], app: Any) -> tuple[str, ...]:
+    try:
+        return build(app)
+    except ReleaseTooLargeError as error:
+        raise SynthesisError(str(error)) from error
 
 
 def _refuse_working_folder(out: Path) -> None:

@@ -139,7 +139,7 @@ def test_one_mutation(env: Env) -> None:
 
 @pytest.mark.slow
 @given(mutations())
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_one_mutation_at_length(env: Env) -> None:
     """The same, more often."""
     prove(env)

@@ -8,19 +8,21 @@ import pytest
 
 # Importing a module of rules enters its examples.
 import test_rules_added
+import test_rules_delivery
 import test_rules_fabric_engine
 import test_rules_memory
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
 import test_rules_references
+import test_rules_serving
 from rule_examples import EXAMPLES, Fails, Passes, all_examples
 
 from inferfab.checks.explain import all_rules, explain
 
 RULE_FILES = (
-    test_rules_added, test_rules_fabric_engine, test_rules_memory, test_rules_placement, test_rules_promises_money,
-    test_rules_racks, test_rules_references,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_placement,
+    test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
 )  # fmt: skip
 GOLDEN = Path(__file__).with_name("rule_ids.txt")
 
@@ -66,9 +68,15 @@ def test_ids_never_vanish() -> None:
     assert not set(now) - set(golden), f"enter new ids in {GOLDEN.name}"
 
 
-@pytest.mark.parametrize(("stage", "kinds"), [("file", 11), ("reference", 19), ("plan", 40)])
+@pytest.mark.parametrize(
+    ("stage", "kinds"),
+    [("file", 11), ("reference", 21), ("plan", 60), ("manifest file", 6), ("manifests", 19), ("change", 3)],
+)
 def test_stages(stage: str, kinds: int) -> None:
-    """Only rules of the file stage have nothing to run."""
+    """Only what is found while reading has nothing to run; each other stage runs over what it is about."""
     rules = [rule for rule in all_rules() if rule.stage == stage]
     assert len(rules) >= kinds
-    assert all((rule.run is None) == (stage == "file") for rule in rules)
+    assert all((rule.run is not None) == (stage in ("reference", "plan")) for rule in rules)
+    assert all((rule.run_change is not None) == (stage == "change") for rule in rules)
+    if stage == "manifests":
+        assert all(rule.run_manifests is not None for rule in rules)

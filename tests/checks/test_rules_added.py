@@ -138,7 +138,7 @@ def test_second_zones() -> Iterator[Example]:
 def test_a_region_with_one_known_zone_asks_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one the stack would be refused while it is written; with one stated it is there."""
     east = region_file().regions["aws:us-east-1"].model_copy(update={"zones": ("us-east-1a",)})
-    for module in ("inferfab.checks.networks", "inferfab.plan.network"):
+    for module in ("inferfab.checks.network_sizes", "inferfab.plan.network"):
         # By name, because inferfab.plan is a function too.
         monkeypatch.setattr(sys.modules[module], "regions", lambda: {"aws:us-east-1": east})
     for env, errors in ((AGG, ["error"]), (AGG.set("cells.east-a.network.second_zone", "us-east-1b"), ["warning"])):

@@ -96,7 +96,7 @@ def test_exit_codes_as_a_process() -> None:
 def test_check_json(run) -> None:  # type: ignore[no-untyped-def]
     """JSON for machines: file, verdict, and each finding with its place, whole even when there are errors."""
     fine, broken = run("check", "dev", "--format", "json"), run("check", "broken", "-f", "json")
-    assert json.loads(fine.out) == {"file": "environments/dev.yaml", "ok": True, "findings": []}
+    assert json.loads(fine.out) == {"file": "environments/dev.yaml", "ok": True, "findings": [], "switched_off": []}
     body = json.loads(broken.out)
     assert (fine.code, broken.code, body["ok"]) == (0, 1, False)
     first = next(f for f in body["findings"] if f["rule"] == "IF-ENV-013")

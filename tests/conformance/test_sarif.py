@@ -10,8 +10,10 @@ import pytest
 
 from inferfab.checks.check import check
 from inferfab.checks.explain import all_rules
+from inferfab.checks.manifests import check_manifests
 from inferfab.environment.loading import load_text
 from inferfab.findings import Finding
+from inferfab.manifests.read import read_manifests
 from inferfab.render.sarif import sarif
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,3 +108,13 @@ def test_required_fields_by_hand() -> None:
     place = log["runs"][0]["results"][0]["locations"][0]
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "e.yaml"
     assert place["physicalLocation"]["region"]["startLine"] == 1
+
+
+def test_manifests_and_suppressed_results() -> None:
+    """Findings in manifests, and what an environment switched off, are valid too."""
+    checked = check_manifests(read_manifests([ROOT / "docs" / "examples" / "pair.yaml"]))
+    assert len(log_of(checked.findings)["runs"][0]["results"]) == len(checked.findings) > 3
+    off = tuple(f.model_copy(update={"accepted": "known, and mended next week"}) for f in checked.findings)
+    log = sarif((), version="1.2.3", switched_off=off)
+    VALIDATOR.validate(log)
+    assert all(r["suppressions"][0]["status"] == "accepted" for r in log["runs"][0]["results"])

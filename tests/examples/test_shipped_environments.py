@@ -11,8 +11,14 @@ FOLDER = Path(__file__).parents[2] / "environments"
 SHIPPED = {
     # name: rules that may speak, and how loud
     "dev": set[tuple[str, str]](),
-    "staging": {("IF-FAB-005", "info"), ("IF-PLC-011", "info")},
-    "prod": {("IF-FAB-005", "info"), ("IF-PLC-009", "info"), ("IF-PLC-011", "info"), ("IF-PRM-005", "warning")},
+    "staging": {("IF-FAB-005", "info"), ("IF-PLC-011", "info"), ("IF-PLC-012", "info")},
+    "prod": {
+        ("IF-FAB-005", "info"),
+        ("IF-PLC-009", "info"),
+        ("IF-PLC-011", "info"),
+        ("IF-PLC-012", "info"),
+        ("IF-PRM-005", "warning"),
+    },
     "prod-gcp": {("IF-GCP-004", "info")},
     "prod-global": {("IF-FAB-005", "info")},
     "prod-hybrid": set[tuple[str, str]](),

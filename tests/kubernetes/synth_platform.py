@@ -1,15 +1,11 @@
 """Short ways to a platform's spec, to a stack's Terraform JSON, and to the tools that check charts and rules."""
 
 import json
-import os
-import shutil
 import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from inferfab.kubernetes.platform import (
     CapacityPublisherSpec,
@@ -93,12 +89,3 @@ def run_example(documented: type) -> dict[str, Any]:
         stack = written_stack(lambda stack: exec(code, {"stack": stack}), Path(folder))
         result: dict[str, Any] = json.loads((stack / "cdk.tf.json").read_text())
     return result
-
-
-def tool(name: str) -> str:
-    """A program that checks what we write: named by a variable (HELM, PROMTOOL) or on the PATH; else the test skips."""
-    variable = name.upper()
-    found = shutil.which(os.environ.get(variable, name))
-    if found is None:
-        pytest.skip(f"{name} is not on this machine: put it on the PATH or name it in {variable}")
-    return found

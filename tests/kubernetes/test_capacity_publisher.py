@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from synth_platform import METRICS, platform_spec, tool, written_stack
+from synth_platform import METRICS, platform_spec, written_stack
 
 from inferfab.kubernetes import cluster_provider
 from inferfab.kubernetes.platform import FreeCapacity, Platform
 from inferfab.kubernetes.platform.capacity import SERIES
+from programs import tool
 
 RULES = yaml.safe_load(platform_spec().capacity.files()["free_capacity_rule.yaml"])
 

@@ -230,9 +230,22 @@ def test_nothing_is_counted_twice(name: str, gpu: str, shape: Parallelism) -> No
     one sequence."""
     got = plan_memory(served(name), gpus()[gpu], shape, gpu_memory_utilization=0.9, batched_tokens=2048, sequences=64)
     if got.kv_capacity_bytes_per_gpu:
-        used = got.weights_bytes_per_gpu + got.draft_bytes_per_gpu + got.overhead_bytes_per_gpu
-        assert used + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9
+        assert got.before_kv_bytes_per_gpu + got.kv_capacity_bytes_per_gpu <= got.gpu_memory_bytes * 0.9
     assert got.fits == (got.concurrent_sequences >= shape.data)
+
+
+def test_adapters_take_a_slot_each() -> None:
+    """Two adapters of rank 64 and 16 on Llama 3.1 8B (hidden size 4,096, 32 layers, MLP 14,336, 1,024 wide keys and
+    values): a layer's in + out are q, o 2 x 8,192; k, v 2 x 5,120; gate, up, down 3 x 18,432: 81,920. Times 32 layers,
+    rank 64, 2 bytes is 335,544,320 a slot; both slots are made for the larger rank.
+    """
+    adapters = {
+        name: {"source": "example/lora", "revision": "0123456789", "rank": rank}
+        for name, rank in (("a", 64), ("b", 16))
+    }
+    plain, with_adapters = (memory(served("llama-3.1-8b-instruct", adapters=a), "h200") for a in ({}, adapters))
+    taken = plain.kv_capacity_bytes_per_gpu - with_adapters.kv_capacity_bytes_per_gpu
+    assert taken == with_adapters.adapter_bytes_per_gpu == pytest.approx(2 * 335_544_320, rel=0.01)
 
 
 def test_kv_figures_of_a_model_with_windows() -> None:

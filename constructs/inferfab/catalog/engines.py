@@ -4,7 +4,7 @@ import json
 import operator
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -28,6 +28,9 @@ class EnginePair(Record):
     planner_image: str
     """Planner and routers; like ``image`` without tag."""
     default_block_tokens: int
+    variant: str = ""
+    """Folder under ``templates/dynamo`` whose templates take the place of those of the same name, where a release
+    changed the syntax; empty for none."""
     source: str
 
 
@@ -120,6 +123,67 @@ def vllm_flags(version: str) -> dict[str, Flag]:
                 if spelling in found:
                     raise ValueError(f"{spelling}: spelled by two flags")
                 found[spelling] = flag
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFactFile(path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]) from error
+    return found
+
+
+@cache
+def vllm_versions() -> tuple[str, ...]:
+    """Versions whose flag list is in the catalog, oldest first."""
+    names = [path.stem.removeprefix("vllm_flags_") for path in DATA.glob("vllm_flags_*.json")]
+    return tuple(sorted(names, key=lambda name: tuple(int(part) for part in name.split("."))))
+
+
+Program = Literal["dynamo.frontend", "dynamo.vllm"]
+_TABLES: dict[str, tuple[str, ...]] = {
+    "dynamo.frontend": ("dynamo.frontend",),
+    "dynamo.vllm": ("dynamo.vllm wrapper", "dynamo.runtime(common worker flags)"),
+}
+
+
+class DynamoFlag(BaseModel):
+    """One flag of a Dynamo program."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    aliases: tuple[str, ...] = ()
+    type: str
+    choices: tuple[Any, ...] | None = None
+    default: Any = None
+    nargs: str | int | None = None
+    env: str | None = None
+    deprecated_remove_in: str | None = None
+    """Release that no longer has it."""
+
+
+@cache
+def dynamo_flags(version: str, program: Program) -> dict[str, Flag]:
+    """Flags of one Dynamo program by every spelling, in the shape of vLLM's.
+
+    :raises BadFactFile: if no list of that version is in the catalog, or the list is broken.
+    """
+    path = DATA / f"dynamo_flags_{version}.json"
+    found: dict[str, Flag] = {}
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        for table in _TABLES[program]:
+            for name, entry in raw[table].items():
+                flag = DynamoFlag.model_validate(entry)
+                switch = flag.type in ("bool", "flag")
+                positive = [s for s in (name, *flag.aliases) if not s.startswith("--no-")]
+                one = Flag(
+                    flags=tuple(positive or (name,)),
+                    group="dynamo",
+                    type="bool" if switch else flag.type,
+                    default=flag.default,
+                    choices=flag.choices,
+                    negatable=any(alias.startswith("--no-") for alias in flag.aliases),
+                    action="store_true" if flag.type == "flag" else None,
+                    nargs=None if switch else flag.nargs,
+                    deprecated=flag.deprecated_remove_in,
+                )
+                found |= dict.fromkeys(one.flags, one)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFactFile(path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]) from error
     return found

@@ -4,23 +4,62 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.availability
+import inferfab.checks.capacity
+import inferfab.checks.catalog_references
+import inferfab.checks.changes
+import inferfab.checks.delivery
 import inferfab.checks.engine
+import inferfab.checks.engine_settings
+import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
 import inferfab.checks.gcp
+import inferfab.checks.host_memory
+import inferfab.checks.joining
+import inferfab.checks.layout
 import inferfab.checks.marking
 import inferfab.checks.memory
 import inferfab.checks.money
 import inferfab.checks.names
+import inferfab.checks.network_sizes
 import inferfab.checks.networks
+import inferfab.checks.node_groups
 import inferfab.checks.offers
+import inferfab.checks.parallelism
 import inferfab.checks.placement
+import inferfab.checks.precisions
 import inferfab.checks.promises
+import inferfab.checks.promises_alone
 import inferfab.checks.racks
-import inferfab.checks.references  # noqa: F401 - importing a module enters its rules
+import inferfab.checks.references
+import inferfab.checks.scaling
+import inferfab.checks.serving.agreement
+import inferfab.checks.serving.devices
+import inferfab.checks.serving.flags
+import inferfab.checks.serving.graphs
+import inferfab.checks.serving.images
+import inferfab.checks.serving.immutable
+import inferfab.checks.serving.kv_events
+import inferfab.checks.serving.kv_roles
+import inferfab.checks.serving.memory
+import inferfab.checks.serving.planner
+import inferfab.checks.serving.ports
+import inferfab.checks.serving.resources
+import inferfab.checks.serving.scaling
+import inferfab.checks.serving.selecting
+import inferfab.checks.serving.shapes
+import inferfab.checks.serving.speculative
+import inferfab.checks.serving.transport
+import inferfab.checks.serving.updates
+import inferfab.checks.serving.volumes
+import inferfab.checks.shared_models
+import inferfab.checks.traffic
+import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import run_stage
+from inferfab.checks.rule_changes import changed
 from inferfab.environment.cells import NewNetwork
 from inferfab.environment.engine import Engine
 from inferfab.environment.environment import Environment
@@ -38,6 +77,8 @@ class Checked:
     findings: tuple[Finding, ...]
     plan: FleetPlan | None
     """None when a part of the file is broken: a plan of the rest would not be what the file asks for."""
+    switched_off: tuple[Finding, ...] = ()
+    """What the environment switched off under `checks`, with its reasons."""
 
     @property
     def ok(self) -> bool:
@@ -70,7 +111,8 @@ def check(loaded: Loaded | str | Path) -> Checked:
     # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
     # from a mistake that is reported already would bury it.
     findings += [f for f in found if whole or (f.severity == "error" and f.rule.split("-")[1] not in _OF_THE_WHOLE)]
-    return Checked(ranked(findings), fleet if whole else None)
+    kept, off = changed(findings, Facts(loaded, environment), whole=whole)
+    return Checked(ranked(kept), fleet if whole else None, ranked(off))
 
 
 _OF_THE_WHOLE = ("CST", "PRM")

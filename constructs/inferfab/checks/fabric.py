@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from inferfab.catalog.gpus import gpus
 from inferfab.catalog.instances import instances
 from inferfab.checks.facts import Facts
-from inferfab.checks.memory import once
 from inferfab.checks.offers import largest_worker, machines_with_rdma
+from inferfab.checks.places import once
 from inferfab.checks.registry import Problem, rule
 from inferfab.checks.remedies import FP8_CACHE_LACKS, at_least, either, splits_heads
 from inferfab.findings import YamlPath

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from inferfab.cli import bootstrap, catalog, check, diff, explain, init, plan, render, schema, synth
+from inferfab.cli import bootstrap, catalog, check, diff, explain, init, plan, render, review, schema, synth
 from inferfab.cli.guard import guarded
 
 app = typer.Typer(
@@ -19,10 +19,10 @@ app = typer.Typer(
 
     Start with `inferfab init NAME`, then `inferfab check NAME` and `inferfab plan NAME`.
 
-    Exit codes: 0 fine, 1 an error in a file, 2 wrong usage.""",
+    Exit codes: 0 fine, 1 an error in a file, 2 wrong usage; `inferfab review --help` has its own.""",
 )
 
-for module in (init, check, plan, diff, bootstrap, synth, render, explain, schema, catalog):
+for module in (init, check, plan, diff, review, bootstrap, synth, render, explain, schema, catalog):
     module.register(app)
 
 

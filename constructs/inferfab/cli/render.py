@@ -20,12 +20,16 @@ def render_command(
     """
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.folder import deliver_folder
-    from inferfab.cli.output import deliver, rendered
+    from inferfab.cli.output import Refused, deliver, rendered
+    from inferfab.render.release import ReleaseTooLargeError
     from inferfab.render.rendering import rendered_files
     from inferfab.render.text.rendered import print_rendered
 
     fleet = sound_plan(env)
-    files = rendered_files(fleet)
+    try:
+        files = rendered_files(fleet)
+    except ReleaseTooLargeError as error:
+        raise Refused(str(error)) from error
     deliver_folder(files, out)
     deliver(rendered(lambda c: print_rendered(c, fleet, out, tuple(files))), None)
 

@@ -11,6 +11,7 @@ from inferfab.environment.money import Budget, Prices
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
 from inferfab.environment.routing import Routing
+from inferfab.environment.rule_changes import RuleChange
 from inferfab.environment.served_models import ServedModel
 from inferfab.environment.tiers import Tier
 
@@ -123,3 +124,5 @@ class Environment(Input):
     """Default: no ceiling."""
     prices: Prices = Prices()
     """Default: list prices from the catalog."""
+    checks: Annotated[Items[RuleChange], Field(max_length=200)] = ()
+    """Rules that count for less here, each with its reason. Default: every rule as it is."""

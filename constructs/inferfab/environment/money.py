@@ -12,6 +12,8 @@ class Budget(Input):
     """Ceiling at the desired size (730 hours); a plan over it is an error."""
     usd_per_month_at_max: Usd | None = None
     """Ceiling when every pool is at its maximum. Default: not checked."""
+    usd_per_month_rise: Usd | None = None
+    """Most that one change may add at the desired size; `inferfab review` enforces it. Default: not checked."""
 
 
 class PriceOverlay(Input):

@@ -57,9 +57,9 @@ class Offload(Input):
     """CPU memory for evicted KV blocks. It should hold at least what a GPU's own cache holds."""
     nvme_gib_per_gpu: Gib | None = None
     """Local NVMe behind the CPU tier. Default: no disk tier."""
-    nvme_storage_class: Annotated[str, Field(min_length=1, max_length=253)] | None = None
-    """Kubernetes storage class that makes volumes of a fixed size on the node's own disks. Needed with
-    `nvme_gib_per_gpu`: the engine fills its disk tier until a write fails, so the tier has a file system of its own.
+    nvme_storage_class: Annotated[str, Field(min_length=1, max_length=253)] = "local-nvme"
+    """Kubernetes storage class that makes volumes of a fixed size on the node's own disks: the engine fills its disk
+    tier until a write fails, so the tier has a file system of its own. Default: `local-nvme`. Nothing here makes it.
     """
 
 

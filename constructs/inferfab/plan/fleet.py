@@ -10,6 +10,7 @@ from inferfab.catalog.instances import Cloud, RoceNics, instances
 from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
+from inferfab.environment.rule_changes import ChangedTo
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
@@ -128,6 +129,16 @@ class FleetCost(Record):
     not_included: tuple[str, ...]
 
 
+class AcceptedRisk(Record):
+    """A rule that counts for less in this environment, and who reads the plan learns why."""
+
+    rule: str
+    severity: ChangedTo
+    pool: str | None
+    """None: in the whole environment."""
+    reason: str
+
+
 class Observed(Record):
     """What ``preflight`` saw in an account. Dated, never decided, absent by default."""
 
@@ -153,6 +164,8 @@ class FleetPlan(Record):
     defaults: tuple[DefaultUsed, ...]
     """What the file left open and how it was filled in."""
     observed: Observed | None = None
+    checks: tuple[AcceptedRisk, ...] = ()
+    """Rules that the environment lowers or switches off, each with its reason."""
 
     @property
     def pools(self) -> tuple[PoolPlan, ...]:
@@ -311,6 +324,9 @@ def _plan(environment: Environment) -> FleetPlan:
             ),
         ),
         defaults=defaults_used(environment),
+        checks=tuple(
+            AcceptedRisk(rule=c.rule, severity=c.severity, pool=c.pool, reason=c.reason) for c in environment.checks
+        ),
     )
 
 

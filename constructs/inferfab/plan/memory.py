@@ -6,6 +6,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from inferfab.catalog.gpus import Gpu
 from inferfab.catalog.models import ModelShape
+from inferfab.plan.adapters import adapter_bytes
 from inferfab.plan.kv_cache import bytes_per_sequence_and_gpu, bytes_per_token
 from inferfab.plan.quantities import GB
 from inferfab.plan.served import BYTES_PER_PARAMETER, ModelPlan
@@ -37,6 +38,8 @@ class MemoryPlan(Record):
     gpu_memory_utilization: float
     weights_bytes_per_gpu: NonNegativeInt
     draft_bytes_per_gpu: NonNegativeInt
+    adapter_bytes_per_gpu: NonNegativeInt = 0
+    """Slots of LoRA adapters, which the engine makes at start."""
     overhead_bytes_per_gpu: NonNegativeInt
     """CUDA context, communication buffers, graphs and activations: estimated between 3 and 8 GB, or as stated."""
     kv_capacity_bytes_per_gpu: NonNegativeInt
@@ -57,6 +60,16 @@ class MemoryPlan(Record):
     context_tokens: PositiveInt
     concurrent_sequences: NonNegativeInt
     """Sequences of the promised context that a worker holds at once."""
+
+    @property
+    def before_kv_bytes_per_gpu(self) -> int:
+        """What a GPU holds beside KV cache."""
+        return (
+            self.weights_bytes_per_gpu
+            + self.draft_bytes_per_gpu
+            + self.adapter_bytes_per_gpu
+            + self.overhead_bytes_per_gpu
+        )
 
     @property
     def fits(self) -> bool:
@@ -125,7 +138,8 @@ def plan_memory(
     weights = weights_bytes_per_gpu(model, parallel)
     draft = math.ceil(model.draft_weights_bytes / parallel.tensor)
     overhead = stated_overhead_bytes or overhead_bytes(model.shape, batched_tokens=batched_tokens, sequences=sequences)
-    left = math.floor(total * gpu_memory_utilization) - weights - draft - overhead
+    adapters = adapter_bytes(model, parallel.pipeline)
+    left = math.floor(total * gpu_memory_utilization) - weights - draft - adapters - overhead
     per_sequence = sequence_bytes(model, parallel, model.context_tokens)
     per_rank = max(0, math.floor(left / per_sequence))
     capacity = max(0, left)
@@ -134,6 +148,7 @@ def plan_memory(
         gpu_memory_utilization=gpu_memory_utilization,
         weights_bytes_per_gpu=weights,
         draft_bytes_per_gpu=draft,
+        adapter_bytes_per_gpu=adapters,
         overhead_bytes_per_gpu=overhead,
         kv_capacity_bytes_per_gpu=capacity,
         missing_bytes_per_gpu=max(0, math.ceil(per_sequence - left)),

@@ -7,11 +7,15 @@ from inferfab.render.cluster_objects import namespaces_text, priority_classes_te
 from inferfab.render.google import google_files
 from inferfab.render.mig import mig_config, mig_layouts
 from inferfab.render.racks import rack_files
+from inferfab.render.release import require_fitting
 from inferfab.render.serving import chart_files, serving_files
 
 
 def rendered_files(fleet: FleetPlan) -> dict[str, str]:
-    """Relative path (the cell's name first) to text."""
+    """Relative path (the cell's name first) to text.
+
+    :raises inferfab.render.release.ReleaseTooLargeError: if a cell's objects do not fit into one Helm release.
+    """
     return {f"{cell.name}/{path}": text for cell in fleet.cells for path, text in _cell(fleet, cell).items()}
 
 
@@ -28,5 +32,6 @@ def _cell(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
     files |= {f"fabric/{path}": text for path, text in google_files(cell).items()}
     files |= {f"serving/{path}": text for path, text in serving_files(fleet, cell).items()}
     templates, live = chart_files(fleet, cell)
+    require_fitting(cell.name, templates)
     chart, _ = chart_folder("serving", "What serves in this cell", templates, live)
     return files | {f"chart/{path}": text for path, text in chart.items()}

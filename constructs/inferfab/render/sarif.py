@@ -14,8 +14,12 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def sarif(findings: Sequence[Finding], *, version: str) -> dict[str, Any]:
-    """One run; the rules that were hit are described in it."""
+def sarif(findings: Sequence[Finding], *, version: str, switched_off: Sequence[Finding] = ()) -> dict[str, Any]:
+    """One run; the rules that were hit are described in it.
+
+    :param switched_off: reported as suppressed, with the reason, so that a code host neither shows nor loses them.
+    """
+    findings = [*findings, *switched_off]
     hit = {f.rule for f in findings}
     rules = [r for r in all_rules() if r.id in hit]
     index = {r.id: n for n, r in enumerate(rules)}
@@ -28,7 +32,10 @@ def sarif(findings: Sequence[Finding], *, version: str) -> dict[str, Any]:
                     "driver": {"name": "inferfab", "semanticVersion": version, "rules": [_rule(r) for r in rules]}
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(f, index[f.rule]) for f in findings],
+                "results": [
+                    _result(f, index[f.rule], suppressed=n >= len(findings) - len(switched_off))
+                    for n, f in enumerate(findings)
+                ],
             }
         ],
     }
@@ -45,7 +52,12 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
+def _result(finding: Finding, rule_index: int, *, suppressed: bool) -> dict[str, Any]:
+    more: dict[str, Any] = (
+        {"suppressions": [{"kind": "inSource", "status": "accepted", "justification": finding.accepted}]}
+        if suppressed
+        else {}
+    )
     file = PurePath(finding.location.file)
     # As bytes: a name that is not UTF-8 comes as lone surrogates.
     uri = file.as_uri() if file.is_absolute() else quote(os.fsencode(file.as_posix()))
@@ -64,4 +76,5 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
             }
         ],
         "partialFingerprints": {"inferfab/path": f"{finding.rule}:{finding.dotted_path}"},
+        **more,
     }

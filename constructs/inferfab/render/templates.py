@@ -50,6 +50,11 @@ def templates() -> Environment:
     return environment
 
 
-def render(name: str, /, **values: object) -> str:
-    """Fill one template (``picture/fleet.svg.j2``)."""
-    return templates().get_template(name).render(**values)
+def render(name: str, variant: str = "", /, **values: object) -> str:
+    """Fill one template (``picture/fleet.svg.j2``).
+
+    :param variant: folder beside it that is asked first, for an engine pair with a syntax of its own.
+    """
+    folder, _, file = name.rpartition("/")
+    names = [f"{folder}/{variant}/{file}", name] if variant else [name]
+    return templates().select_template(names).render(**values)

@@ -8,7 +8,7 @@ is chosen by TTFT and decode by ITL, each on its own, so the grids rise together
 import math
 from typing import Literal
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.plan.serving.planner import itl_target_ms
 from inferfab.plan.tiers import TierPlan
@@ -27,13 +27,14 @@ class TierTarget(Record):
     """What a request of one tier carries, and where it goes.
 
     ``nvext.router.{ttft_target, itl_target}`` in milliseconds and ``nvext.agent_hints.priority``. Targets are routing
-    keys: the tier's strictest promises where these tell it from the tier before, else twice that tier's.
+    keys, whole milliseconds: the tier's strictest promises, rounded up, where these tell it from the tier before, else
+    twice that tier's.
     """
 
     tier: str
     pool: str
-    ttft_ms: PositiveFloat
-    itl_ms: PositiveFloat
+    ttft_ms: PositiveInt
+    itl_ms: PositiveInt
     min_priority: NonNegativeInt
     max_priority: NonNegativeInt
 
@@ -75,8 +76,8 @@ def tier_targets(pools: tuple[tuple[TierPlan, str], ...]) -> tuple[TierTarget, .
             TierTarget(
                 tier=tier.name,
                 pool=pool,
-                ttft_ms=_rising(tier.strictest_ms("ttft"), before.ttft_ms if before else None, 200.0),
-                itl_ms=_rising(itl_target_ms(tier), before.itl_ms if before else None, 20.0),
+                ttft_ms=_rising(tier.strictest_ms("ttft"), before.ttft_ms if before else None, 200),
+                itl_ms=_rising(itl_target_ms(tier), before.itl_ms if before else None, 20),
                 min_priority=worse * PRIORITY_STEP,
                 max_priority=(worse + 1) * PRIORITY_STEP - 1 if position else HIGHEST_PRIORITY,
             )
@@ -84,24 +85,25 @@ def tier_targets(pools: tuple[tuple[TierPlan, str], ...]) -> tuple[TierTarget, .
     return tuple(found)
 
 
-def _rising(promised: float | None, before: float | None, first: float) -> float:
+def _rising(promised_ms: float | None, before: int | None, first: int) -> int:
     """A tier's key: above the one before it, or nothing could tell the two apart.
 
     :param first: for the most important tier, where it promises nothing.
     """
+    promised = math.ceil(promised_ms) if promised_ms is not None else None
     if before is None:
         return promised or first
     return promised if promised is not None and promised > before else 2 * before
 
 
-def axis(targets: tuple[float, ...]) -> Axis:
+def axis(targets: tuple[int, ...]) -> Axis:
     """Equal cells such that each target is the lower edge of its pool's range; below the first lies the first pool's.
 
     :param targets: rising, in milliseconds.
     """
-    edges = [max(1, math.floor(target)) for target in targets[1:]]
+    edges = targets[1:]
     if not edges:
-        return Axis(max_ms=max(1, math.floor(targets[0])), cells=(0,))
+        return Axis(max_ms=targets[0], cells=(0,))
     step = max(math.gcd(*edges), math.ceil(edges[-1] / (MOST_CELLS - len(edges))))
     at: list[int] = []
     for edge in edges:

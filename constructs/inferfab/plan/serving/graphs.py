@@ -80,7 +80,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
     ]
     policy = None if routed else _policy(pool, at)
     components = ["frontend" if not routed else "router", *names, *(["planner"] if scaled else [])]
-    immutable = {
+    immutable: dict[str, object] = {
         "components": sorted(components),
         "model": [model.source, model.revision],
         "fabric": sorted({r.fabric.kind for r in roles}),
@@ -88,9 +88,13 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         "kv_transfer_policy": policy.model_dump() if policy else None,
         "scaled": sorted(w.name for w in workers if w.scaled),
     }
+    (block,) = {r.engine.block_tokens for r in roles}
+    if routed:
+        # Old and new workers are told apart by this name alone here, and KV cache does not move between two versions
+        # or two layouts of it (vLLM's NIXL connector compares them: enforce_handshake_compat).
+        immutable["moves_with"] = [at.pair.dynamo, at.pair.vllm, model.kv_precision, block]
     name = graph_name(route, immutable)
     space = dynamo_namespace(name, pool.namespace)
-    (block,) = {r.engine.block_tokens for r in roles}
     if routed:
         endpoint = PREFILL_ENDPOINT if names == ("prefill",) else BACKEND_ENDPOINT
         front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)

@@ -80,7 +80,6 @@ def plan_serving(
     lanes = tuple(
         lane for pool in pools if _sleeps(pool) for lane in plan_lanes(pool, _of(groups, pool), models, registry)
     )
-    images = {w.node_group: w.image for g in graphs for w in g.components if w.node_group is not None}
     by_group = {g.name: _models_of(g, pools, models) for g in groups}
     return ServingPlan(
         graphs=tuple(graphs),
@@ -92,7 +91,7 @@ def plan_serving(
             registry,
             groups,
             by_group,
-            images | {lane.node_group: lane.image for lane in lanes},
+            {g.name: _image(g, pools) for g in groups},
             tuple(models[name] for name in joined),
             cloud=cloud,
             bucket=bucket,
@@ -100,6 +99,14 @@ def plan_serving(
         ),
         without_router=without,
     )
+
+
+def _image(group: NodeGroupPlan, pools: Sequence[PoolPlan]) -> str:
+    """Of the engines on the group's nodes, whether or not any is there at first."""
+    pool = next(p for p in pools if p.name == group.pool)
+    if pool.shared is not None:
+        return pool.shared.instances[0].engine.image
+    return next(r.engine.image for r in pool.roles if r.node_group == group.name)
 
 
 def _sleeps(pool: PoolPlan) -> bool:

@@ -10,11 +10,11 @@ from inferfab.plan.serving.planner import PlannerPlan
 from inferfab.render.templates import render
 
 
-def configuration(graph: GraphPlan) -> dict[str, str]:
+def configuration(graph: GraphPlan, variant: str) -> dict[str, str]:
     """Texts of the files that the graph's ConfigMap holds."""
     files = {}
     if graph.router_policy is not None:
-        files[ROUTER_POLICY] = render("dynamo/router_policy.yaml.j2", policy=graph.router_policy)
+        files[ROUTER_POLICY] = render("dynamo/router_policy.yaml.j2", variant, policy=graph.router_policy)
     if graph.planner is not None:
         files[PLANNER] = _json(planner_config(graph.planner))
     if graph.global_router is not None:

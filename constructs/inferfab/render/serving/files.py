@@ -32,22 +32,26 @@ def chart_files(fleet: FleetPlan, cell: CellPlan) -> tuple[dict[str, str], dict[
 
 
 def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Iterator[tuple[str, str]]:
-    serving = cell.serving
+    serving, variant = cell.serving, fleet.engine.variant
     for graph in serving.graphs:
-        yield f"graphs/{graph.route}.yaml", graph_file(cell, graph, live)
+        yield f"graphs/{graph.route}.yaml", graph_file(cell, graph, variant, live)
     for lane in serving.lanes:
         yield f"lanes/{lane.name}.yaml", lane_file(cell, lane)
     here = {"namespace": SERVING_NAMESPACE}
     yield (
         "entries.yaml",
-        render("dynamo/entries.yaml.j2", entries=serving.entries, prefer_close=cell.racks is not None, **here),
+        render("dynamo/entries.yaml.j2", variant, entries=serving.entries, prefer_close=cell.racks is not None, **here),
     )
     yield "model-cache.yaml", model_cache_file(cell)
-    yield "disruption-budgets.yaml", render("dynamo/disruption_budgets.yaml.j2", budgets=_budgets(cell), **here)
+    yield (
+        "disruption-budgets.yaml",
+        render("dynamo/disruption_budgets.yaml.j2", variant, budgets=_budgets(cell), **here),
+    )
     yield (
         "network-policies.yaml",
         render(
             "dynamo/network_policies.yaml.j2",
+            variant,
             gateway_namespace=cell.gateway.namespace,
             metrics_namespace=charts()["kube-prometheus-stack"].namespace,
             operator_namespace=charts()["dynamo-platform"].namespace,
@@ -64,7 +68,7 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
         )
     adapters = _adapters(fleet, cell)
     if adapters:
-        yield "adapters.yaml", render("dynamo/adapters.yaml.j2", adapters=adapters, **here)
+        yield "adapters.yaml", render("dynamo/adapters.yaml.j2", variant, adapters=adapters, **here)
     secrets = [{"name": token_secret_name(key), "key": key} for key in _tokens(fleet, cell)]
     if secrets:
         yield "model-tokens.yaml", render("dynamo/model_tokens.yaml.j2", secrets=secrets, store=SECRET_STORE, **here)

@@ -32,17 +32,19 @@ class Mount(Record):
     read_only: bool = True
 
 
-def graph_file(cell: CellPlan, graph: GraphPlan, live_replicas: dict[str, str] | None) -> str:
+def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: dict[str, str] | None) -> str:
     """The graph and, behind it, its ConfigMap.
 
+    :param variant: of the engine pair's templates.
     :param live_replicas: filled with a placeholder for the replicas of each scaled component (placeholder to what
         stands there at first); None writes the number itself.
     """
-    files = configuration(graph)
+    files = configuration(graph, variant)
     digests = {name: hashlib.sha256(text.encode()).hexdigest()[:12] for name, text in files.items()}
     components = [_component(cell, graph, part, digests, live_replicas) for part in graph.components]
     text = render(
         "dynamo/graph.yaml.j2",
+        variant,
         title=_title(graph),
         graph=graph,
         namespace=SERVING_NAMESPACE,

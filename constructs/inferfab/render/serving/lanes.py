@@ -22,7 +22,7 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
     files = {
         "lane.py": render("dynamo/lane.py.j2"),
         "lane.json": json.dumps(_start(lane), indent=2) + "\n",
-        "llama-swap.yaml": render("dynamo/llama_swap.yaml.j2", lane=lane, wake_timeout_seconds=_WAKE_TIMEOUT_SECONDS),
+        "llama-swap.yaml": llama_swap_config(lane),
     }
     group = cell.node_group(lane.node_group)
     labels = {
@@ -50,6 +50,11 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
     )
     settings = render("dynamo/config_map.yaml.j2", name=lane.name, namespace=SERVING_NAMESPACE, files=files)
     return f"{deployment}---\n{settings}"
+
+
+def llama_swap_config(lane: LanePlan) -> str:
+    """llama-swap's own file: how each model is woken, and how it goes to sleep."""
+    return render("dynamo/llama_swap.yaml.j2", lane=lane, wake_timeout_seconds=_WAKE_TIMEOUT_SECONDS)
 
 
 def _start(lane: LanePlan) -> dict[str, object]:

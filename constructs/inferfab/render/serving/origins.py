@@ -1,5 +1,6 @@
 """Which field of the environment a value came from, for the reader of a rendered file."""
 
+from inferfab.environment.pools import SharedPool
 from inferfab.plan.serving.component import ComponentPlan, GraphPlan
 
 _OF_MODEL = {
@@ -34,7 +35,10 @@ def argument_from(graph: GraphPlan, part: ComponentPlan, flag: str) -> str:
         return f"pools.{graph.pool}.block_tokens"
     if flag not in _OF_ROLE:
         return ""
-    return f"pools.{graph.pool}.{_OF_ROLE[flag]}" if graph.role == "shared" else _of_role(graph, part, _OF_ROLE[flag])
+    field = _OF_ROLE[flag]
+    if graph.role != "shared":
+        return _of_role(graph, part, field)
+    return f"pools.{graph.pool}.{field}" if field in SharedPool.model_fields else ""
 
 
 def replicas_from(graph: GraphPlan, part: ComponentPlan) -> str:

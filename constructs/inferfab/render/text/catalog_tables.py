@@ -9,7 +9,7 @@ from inferfab.catalog.models import models
 from inferfab.catalog.switches import platforms, switch_file
 from inferfab.plan.kv_cache import bytes_per_token
 from inferfab.record import Record
-from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.render.text.tables import plain, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console

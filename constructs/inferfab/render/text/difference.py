@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from inferfab.plan.difference import Amount, Dollars, FleetDifference
 from inferfab.plan.quantities import Range
 from inferfab.render.text.numbers import bounds, usd, usd_range
-from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.render.text.tables import plain, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console

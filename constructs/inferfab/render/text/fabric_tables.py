@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.separation import Separation
 from inferfab.render.text.numbers import figure
-from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.render.text.tables import plain, table_of
 
 if TYPE_CHECKING:
     from rich.table import Table

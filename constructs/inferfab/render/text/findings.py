@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inferfab.findings import SEVERITIES, Finding
 
@@ -23,9 +23,15 @@ _BOLD, _DIM, _PATH, _OFF = "\033[1m", "\033[2m", "\033[35m", "\033[0m"
 
 
 def findings_text(
-    findings: Sequence[Finding], lines: Sequence[str], *, colour: bool = False, stderr: bool = False
+    findings: Sequence[Finding],
+    lines: Sequence[str] | Mapping[str, Sequence[str]],
+    *,
+    colour: bool = False,
+    stderr: bool = False,
 ) -> str:
     """Each finding with the line that it is about. Colours only on a terminal (and not with ``NO_COLOR``).
+
+    :param lines: of the one file, or by file.
 
     Written by hand rather than with Rich: `check` runs in editors and hooks, where 60 ms of import matter.
     """
@@ -45,13 +51,25 @@ def findings_text(
             head += f"  {in_(_PATH, finding.dotted_path)}"
         out.append(head)
         parts = [("", finding.what), ("why", finding.why), ("fix", finding.fix)]
-        if finding.severity == "info":  # a remark is read in passing; `explain` has its reason
+        if finding.lowered_from is not None:
+            parts.append(("was", f"{finding.lowered_from}; accepted: {finding.accepted}"))
+        elif finding.severity == "info":  # a remark is read in passing; `explain` has its reason
             parts = [("", f"{finding.what}: {finding.fix}")]
         out += [f"  {in_(_DIM, f'{label:<4}')} {one_line(text)}" for label, text in parts]
         if finding.severity != "info":
-            out += [in_(_DIM, line) for line in _quoted(finding, lines)]
+            of_file = lines.get(finding.location.file, ()) if isinstance(lines, Mapping) else lines
+            out += [in_(_DIM, line) for line in _quoted(finding, of_file)]
         out.append("")
     return "\n".join(out) + ("\n" if out else "")
+
+
+def switched_off_text(findings: Sequence[Finding]) -> str:
+    """What the environment switched off, one line each: no reader shall miss that something was silenced."""
+    lines = [
+        f"off: {f.rule} at {one_line(str(f.location))}, {f.severity}: {one_line(f.what)} ({one_line(f.accepted)})\n"
+        for f in findings
+    ]
+    return "".join(lines) + ("\n" if lines else "")
 
 
 def printable(text: str) -> str:

@@ -9,8 +9,10 @@ from inferfab.plan.kv_transfer import KvTransferPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
-from inferfab.render.text.findings import one_line
+from inferfab.render.text.fabric_tables import fabric_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
+from inferfab.render.text.serving_tables import answers
+from inferfab.render.text.tables import plain, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,35 +26,21 @@ def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) 
     for cell in fleet.cells:
         console.print()
         console.print(_cell(cell))
-    from inferfab.render.text.fabric_tables import fabric_tables
-
-    tables = (_memory(fleet), _transfers(fleet), _shared(fleet), _cost(fleet), _routing(fleet), *fabric_tables(fleet))
-    for table in tables:
+    for table in (
+        _memory(fleet),
+        _transfers(fleet),
+        _shared(fleet),
+        answers(fleet),
+        _cost(fleet),
+        _routing(fleet),
+        *fabric_tables(fleet),
+    ):
         if table is not None:
             console.print()
             console.print(table)
     console.print()
     _notes(console, fleet)
     console.print(_defaults(fleet) if defaults else _defaults_hint(fleet))
-
-
-def table_of(title: str, *columns: str, right: tuple[str, ...] = ()) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, show_edge=False
-    )
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return table
-
-
-def plain(value: str) -> str:
-    """Names come from the user's file; nothing in them is markup, a terminal's escape sequence or a line break."""
-    from rich.markup import escape
-
-    return escape(one_line(value))
 
 
 def _head(console: "Console", fleet: FleetPlan) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inferfab.checks.registry import Rule
-from inferfab.render.text.plan_tables import plain, table_of
+from inferfab.render.text.tables import plain, table_of
 
 if TYPE_CHECKING:
     from rich.console import Console

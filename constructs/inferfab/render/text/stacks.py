@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import FleetPlan
 from inferfab.render.text.numbers import bounds, usd_range
-from inferfab.render.text.plan_tables import plain, table_of, without_price
+from inferfab.render.text.plan_tables import without_price
+from inferfab.render.text.tables import plain, table_of
 from inferfab.synthesis import StackFile
 
 if TYPE_CHECKING:

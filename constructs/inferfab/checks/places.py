@@ -1,0 +1,25 @@
+"""What rules over placements share."""
+
+from collections.abc import Iterator
+
+from inferfab.catalog.instances import InstanceType, instances
+from inferfab.checks.facts import Placed
+from inferfab.plan.quantities import GB
+
+
+def gb(value: float) -> str:
+    return f"{value / GB:,.1f} GB"
+
+
+def once(places: Iterator[Placed]) -> Iterator[Placed]:
+    """One placement for each pool, role and machine: the same workers in ten cells are one mistake."""
+    seen: set[tuple[str, str, str]] = set()
+    for at in places:
+        key = (at.pool.name, at.role.role, at.group.instance)
+        if key not in seen:
+            seen.add(key)
+            yield at
+
+
+def machine(at: Placed) -> InstanceType:
+    return instances(at.group.cloud)[at.group.instance]

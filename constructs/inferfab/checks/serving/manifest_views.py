@@ -1,0 +1,155 @@
+"""Processes of manifests as views: which serve together, and in which role."""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import yaml
+
+from inferfab.checks.serving.kv_transfer import transfer_of
+from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable
+from inferfab.manifests.config_maps import mounted_file
+from inferfab.manifests.model import Manifests, Process, Workload
+from inferfab.manifests.nodes import Ref
+from inferfab.manifests.processes import version_known
+
+
+def spot(ref: Ref) -> Spot:
+    return Spot(ref.path, ref.at)
+
+
+def servings(manifests: Manifests) -> tuple[Serving, ...]:
+    """Each graph; and of everything else what stands in one folder and namespace and serves one model."""
+    found = []
+    for graph in manifests.graphs:
+        components = manifests.components(graph)
+        engines = tuple(engine_view(w, p) for w in components for p in w.engines)
+        fronts = tuple(f for w in components for p in w.processes for f in _frontend(manifests, w, p))
+        found.append(Serving(f"graph `{graph.name}`", engines, fronts, spot(graph.ref)))
+    return (*found, *_others(manifests))
+
+
+def _others(manifests: Manifests) -> Iterator[Serving]:
+    together: dict[tuple[str, str], list[Workload]] = {}
+    for workload in manifests.workloads:
+        if workload.graph is None:
+            folder = PurePath(workload.file).parent
+            variants = not manifests.together(workload.file, str(folder / "another file"))
+            place = workload.file if variants else str(folder)
+            together.setdefault((place, workload.namespace), []).append(workload)
+    for workloads in together.values():
+        engines = [engine_view(w, p) for w in workloads for p in w.engines]
+        fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(manifests, w, p))
+        paired = [e for e in engines if e.role != "worker"]
+        models = {role: {e.model for e in paired if e.role == role} for role in ("prefill", "decode")}
+        if paired and models["prefill"] == models["decode"]:
+            for model in sorted(models["prefill"], key=str):
+                yield _serving(tuple(e for e in paired if e.model == model), fronts)
+        elif paired:
+            yield _serving(tuple(paired), fronts)
+        for engine in engines:
+            if engine.role == "worker":
+                yield _serving((engine,), fronts)
+        if fronts and not engines:
+            yield Serving(fronts[0].name, (), fronts, fronts[0].spot)
+
+
+def _serving(engines: tuple[EngineView, ...], fronts: tuple[FrontendView, ...]) -> Serving:
+    return Serving(" and ".join(dict.fromkeys(e.name for e in engines)), engines, fronts, engines[0].spot)
+
+
+def engine_view(workload: Workload, process: Process) -> EngineView:
+    container, pod = process.container, workload.pod
+    given = {
+        o.flag: Given(o.flag, o.value, spot(o.value_ref if o.value is not None else o.ref), o.known, o.negative)
+        for o in process.options.given
+    }
+    positional = next(iter(process.options.positional), None)
+    if process.program == "vllm" and positional is not None and "--model" not in given:
+        given["--model"] = Given("--model", positional.text, spot(positional.ref), positional.known)
+    resources = {**container.requests, **container.limits}
+    view = EngineView(
+        name=f"`{workload.name or container.name}`",
+        role="worker",
+        program=process.program,
+        image_version=process.image.version if process.image.known else None,
+        vllm=process.image.vllm if version_known(process) else None,
+        given=given,
+        env={n: Variable(v.value, v.field, spot(v.ref)) for n, v in container.env.items()},
+        spot=spot(process.ref),
+        resources={name: amount.value for name, amount in resources.items() if "/" in name or "hugepages" in name},
+        privileged=container.privileged,
+        capabilities=container.capabilities,
+        networked=pod.host_network or pod.claims or bool(pod.networks),
+        gpus=container.gpus,
+        nodes=workload.nodes,
+        hidden=process.options.hidden,
+        env_hidden=container.env_from,
+        process=process,
+        workload=workload,
+    )
+    return EngineView(**{**vars(view), "role": _role(workload, view)})
+
+
+def _role(workload: Workload, view: EngineView) -> Role:
+    """By the flag, else by what the manifest calls it, else by the KV role, else by its name."""
+    mode = view.value("--disaggregation-mode") or (view.env["DYN_VLLM_DISAGGREGATION_MODE"].value
+           if "DYN_VLLM_DISAGGREGATION_MODE" in view.env else None)  # fmt: skip
+    if mode in ("prefill", "decode"):
+        return "prefill" if mode == "prefill" else "decode"
+    if view.on("--is-prefill-worker"):
+        return "prefill"
+    if view.on("--is-decode-worker"):
+        return "decode"
+    if mode in ("agg", "pd"):
+        return "worker"
+    if workload.role in ("prefill", "decode"):
+        return workload.role
+    transfer = transfer_of(view)
+    if transfer is not None and transfer.role in ("kv_producer", "kv_consumer"):
+        return "prefill" if transfer.role == "kv_producer" else "decode"
+    named = re.search(r"prefill|decode", workload.name.lower())
+    moves = transfer is not None and transfer.moves
+    if named and moves and "prefill" in named[0]:
+        return "prefill"
+    return "decode" if named and moves else "worker"
+
+
+def _listens(manifests: Manifests, workload: Workload, process: Process) -> bool | None:
+    """Whether a router wants KV events: by its flag, else by its policy file; None where that file is not seen."""
+    stated, file = process.on("--router-kv-events"), process.option("--router-policy-config")
+    if stated is not None or file is None:
+        return stated is not False
+    node = mounted_file(manifests, workload, process.container, file.value or "") if file.known else None
+    try:
+        policy = yaml.safe_load(node.text or "") if node is not None else None
+    except yaml.YAMLError:
+        return None
+    router = policy.get("router") if isinstance(policy, dict) else None
+    if node is None or not isinstance(router, dict):
+        return None if node is None else True
+    return router.get("use_kv_events", True) is not False
+
+
+def _frontend(manifests: Manifests, workload: Workload, process: Process) -> Iterator[FrontendView]:
+    if process.program != "dynamo.frontend":
+        return
+    mode = process.option("--router-mode")
+    environment = process.env("DYN_ROUTER_MODE")
+    block = process.option("--kv-cache-block-size")
+    block_env = process.env("DYN_KV_CACHE_BLOCK_SIZE")
+    value = mode.value if mode is not None and mode.known else environment.value if environment else None
+    if mode is None and environment is None and not process.options.hidden:
+        value = "round-robin"
+    size = process.whole("--kv-cache-block-size")
+    if block is None and block_env is not None and (block_env.value or "").isdigit():
+        size = int(block_env.value or 0)
+    yield FrontendView(
+        name=f"`{workload.name}`",
+        mode=value,
+        mode_spot=spot(mode.value_ref if mode else environment.ref if environment else process.ref),
+        events=_listens(manifests, workload, process),
+        block_tokens=size,
+        block_spot=spot(block.value_ref if block else block_env.ref if block_env else process.ref),
+        spot=spot(process.ref),
+    )

@@ -1,0 +1,94 @@
+"""From ``command``, ``args`` and ``env`` to the words that a process is started with."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from inferfab.manifests.nodes import Node, Ref
+from inferfab.manifests.pods import Container, EnvVar
+from inferfab.manifests.scalars import ref_in
+from inferfab.manifests.shell import shell_commands
+from inferfab.manifests.shell_words import ShellWord
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][-A-Za-z0-9_.]*)\)")
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a command line."""
+
+    text: str
+    ref: Ref
+    known: bool = True
+    """False where a part of it is not in the manifest: a variable of a ConfigMap, the output of a command."""
+
+
+def command_lines(container: Container) -> Iterator[tuple[Word, ...]]:
+    """Every command that the container starts, in order; the words of a shell's script one command each."""
+    words = [w for node in (container.command, container.args) for w in _listed(node, container.env)]
+    script = _script_position(words)
+    if script is None:
+        if words:
+            yield tuple(word for word, _ in words)
+        return
+    node = words[script][1]
+    # $(NAME) is filled in by Kubernetes before any shell runs.
+    variables = {name: _value(v) for name, v in container.env.items()}
+    script_text = _filled(node.text or "", container.env)[0]
+    for command in shell_commands(script_text, variables):
+        yield tuple(_placed(w, node) for w in command)
+
+
+def _value(variable: EnvVar) -> str | None:
+    return variable.value if variable.value is None or "$(" not in variable.value else None
+
+
+def _placed(word: ShellWord, node: Node) -> Word:
+    return Word(word.text, ref_in(node, word.offset, word.raw), word.known and "{{" not in word.text)
+
+
+def _listed(node: Node, env: Mapping[str, EnvVar]) -> Iterator[tuple[Word, Node]]:
+    """Entries of a list; a single text where a list belongs is taken as one entry (admission would refuse it)."""
+    entries = node.items() if isinstance(node.value, list) else iter((node,) if node.exists else ())
+    for item in entries:
+        text = item.text
+        if text is not None:
+            filled, known = _filled(text, env)
+            yield Word(filled, item.ref, known and "{{" not in text), item
+
+
+def _filled(text: str, env: Mapping[str, EnvVar]) -> tuple[str, bool]:
+    """``$(NAME)`` replaced as the kubelet does it; what is not defined stays as it stands.
+
+    Source: kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container.
+    """
+    known = True
+
+    def fill(match: re.Match[str]) -> str:
+        nonlocal known
+        if match[0] == "$$":
+            return "$"
+        variable = env.get(match[1])
+        if variable is None or variable.value is None:
+            known = False
+            return match[0]
+        return variable.value
+
+    return _REFERENCE.sub(fill, text), known
+
+
+def _script_position(words: list[tuple[Word, Node]]) -> int | None:
+    """Of the word that is a shell's script; None where no shell is started."""
+    for position, (word, _) in enumerate(words):
+        if word.text.rsplit("/", 1)[-1] in _SHELLS:
+            for after in range(position + 1, len(words)):
+                option = words[after][0].text
+                if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", option):
+                    return after + 1 if after + 1 < len(words) else None
+                if not option.startswith(("-", "+")) and words[after - 1][0].text not in ("-o", "+o"):
+                    return None
+            return None
+        if word.text.startswith("-"):
+            return None
+    return None

@@ -1,0 +1,1 @@
+"""A review in the formats that people and machines read it in."""

@@ -1,0 +1,41 @@
+"""Whether a Terraform plan and the environment beside it speak of the same fleet.
+
+A plan that was made from another revision of the environment reads well and is wrong.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.quantities import Range
+from inferfab.review.lines import Unseen
+from inferfab.review.pictured import Pictured
+from inferfab.review.stack import GroupLine, StackReview
+from inferfab.review.words import span
+
+
+def disagreements(stack: StackReview, fleets: Sequence[Pictured]) -> StackReview:
+    """The review with a line for each of our node groups whose machine or bounds differ from the environment's."""
+    planned = {
+        "/".join((g.cell, g.pool, g.role)): g for f in fleets if f.after is not None for g in f.after.node_groups
+    }
+    found = tuple(_differs(stack, planned))
+    return stack.model_copy(update={"unseen": (*stack.unseen, *found)}) if found else stack
+
+
+def _differs(stack: StackReview, planned: dict[str, NodeGroupPlan]) -> Iterator[Unseen]:
+    for line in stack.groups:
+        group = planned.get(line.pool)
+        if group is None or not line.machines_after or _same(line, group):
+            continue
+        bounds = f"{group.nodes.min}–{group.nodes.max} × {group.instance}"
+        here = f"{span(line.nodes_after)} × {line.machines_after}"
+        what = f"plan and environment disagree: {here} in the plan, {bounds} in the environment; of one revision?"
+        yield Unseen(subject=line.subject, what=what)
+
+
+def _same(line: GroupLine, group: NodeGroupPlan) -> bool:
+    """The desired size is the autoscaler's once the group runs; what the plan does not say differs in nothing."""
+    nodes = line.nodes_after
+    bounds = ((nodes.min, group.nodes.min), (nodes.max, group.nodes.max))
+    machine = line.machines_after in (group.instance, "unknown machine")
+    return machine and all(not here.known or here == Range.exact(there) for here, there in bounds)

@@ -1,0 +1,147 @@
+"""What an environment is compared with: a git revision, a saved plan, another file, or a folder of either."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from inferfab.checks.check import check
+from inferfab.environment.loading import Loaded, load, load_text
+from inferfab.findings import has_errors
+from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
+from inferfab.review.errors import ReviewError
+from inferfab.review.findings import PolicyFinding, ours
+
+_SECONDS = 60
+"""A git that hangs (a lock, a network file system) must not hang a pull request."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """The other side of a comparison."""
+
+    title: str
+    plan: FleetPlan | None
+    """None where the environment was not there, or is broken there."""
+    known: bool
+    """False where the environment was there and could not be planned: nothing is known of what was before."""
+    findings: tuple[PolicyFinding, ...] | None
+    """None where there are none to compare with: a saved plan carries none."""
+    problem: str = ""
+
+
+def find_base(base: str, environment: Path) -> Base:
+    """Resolve ``--base`` for one environment file.
+
+    A path that exists and looks like one (a separator, ``.json``, ``.yaml``) is a path; anything else is a git
+    revision first, and a folder only if git does not know it.
+
+    :raises ReviewError: if it is neither, with what to do.
+    """
+    if not base.strip():
+        raise ReviewError("--base is empty: name a git revision, a saved plan or a folder")
+    path = Path(base)
+    looks_like_path = path.suffix in (".json", ".yaml", ".yml") or len(path.parts) > 1 or base.startswith(".")
+    if path.exists() and looks_like_path:
+        return _from_path(path, environment)
+    if looks_like_path and path.suffix:
+        raise ReviewError(f"--base {base}: there is no such file")
+    try:
+        return _from_git(base, environment)
+    except ReviewError:
+        if path.is_dir():
+            return _from_path(path, environment)
+        raise
+
+
+def _from_path(path: Path, environment: Path) -> Base:
+    if path.is_file():
+        return _from_file(path)
+    names = [environment.name, f"{environment.stem}.plan.json", f"{environment.stem}.json"]
+    places = [path / environment] if not environment.is_absolute() else []
+    places += [folder / name for name in names for folder in (path, path / "environments")]
+    found = next((p for p in places if p.is_file()), None)
+    if found is None:
+        return Base(title=f"{path} (where it is not)", plan=None, known=True, findings=())
+    return _from_file(found)
+
+
+def _from_file(path: Path) -> Base:
+    if path.suffix == ".json":
+        try:
+            return Base(title=str(path), plan=read_plan(path.read_bytes()), known=True, findings=None)
+        except UnreadablePlan as error:
+            raise ReviewError(f"--base {path}: {error}") from error
+        except OSError as error:
+            raise ReviewError(f"--base {path}: {error.strerror or error}") from error
+    return _planned(str(path), load(path))
+
+
+def _from_git(revision: str, environment: Path) -> Base:
+    folder = environment.resolve().parent
+    while not folder.is_dir():
+        folder = folder.parent
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top is None:
+        raise ReviewError(f"--base {revision}: {_no_repository(folder, environment)}")
+    commit = _commit(folder, revision)
+    if commit is None:
+        raise ReviewError(
+            f"--base {revision}: git knows no such revision, and there is no file or folder of that name; in CI fetch "
+            f"it first (`git fetch --depth=1 origin {revision}`, or `fetch-depth: 0` of actions/checkout)"
+        )
+    name, sha = commit
+    try:
+        inside = environment.resolve().relative_to(Path(top.decode("utf-8", "surrogateescape").strip()).resolve())
+    except ValueError as error:
+        raise ReviewError(f"--base {revision}: {environment} is outside of the repository around it") from error
+    title = f"{name} ({sha[:10]})"
+    text = _git(folder, "cat-file", "blob", f"{sha}:{inside.as_posix()}")
+    if text is None:
+        return Base(title=f"{title}, where it is not", plan=None, known=True, findings=())
+    return _planned(title, load_text(text.decode("utf-8", "replace"), shown_as=f"{name}:{inside.as_posix()}"))
+
+
+def _no_repository(folder: Path, environment: Path) -> str:
+    """Git also says no to a repository that somebody else owns, as in a container of a CI job."""
+    done = subprocess.run(("git", "-C", str(folder), "status"), capture_output=True, check=False, timeout=_SECONDS)
+    if b"dubious ownership" in done.stderr:
+        return f"git does not trust the repository around {environment}: `git config --global --add safe.directory DIR`"
+    return f"{environment} is in no git repository, and there is no file or folder of that name"
+
+
+def _commit(folder: Path, revision: str) -> tuple[str, str] | None:
+    """(name that git knows, sha). A pull request's checkout has ``origin/main`` and no ``main``."""
+    for name in (revision, f"origin/{revision}"):
+        found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        if found:
+            return name, found.decode("ascii", "replace").strip()
+    return None
+
+
+def _git(folder: Path, *words: str) -> bytes | None:
+    """What git prints, or None if it says no."""
+    try:
+        done = subprocess.run(("git", "-C", str(folder), *words), capture_output=True, check=False, timeout=_SECONDS)
+    except FileNotFoundError as error:
+        raise ReviewError("there is no git on this machine; give --base a saved plan or a folder instead") from error
+    except subprocess.TimeoutExpired as error:
+        raise ReviewError(f"git took more than {_SECONDS} seconds") from error
+    except ValueError as error:  # a null byte in the revision
+        raise ReviewError("that is no name of a git revision") from error
+    return done.stdout if done.returncode == 0 else None
+
+
+def _planned(title: str, loaded: Loaded) -> Base:
+    checked = check(loaded)
+    if checked.plan is None:
+        errors = sum(f.severity == "error" for f in checked.findings)
+        assert has_errors(checked.findings)
+        return Base(
+            title=title,
+            plan=None,
+            known=False,
+            findings=ours(checked.findings),
+            problem=f"the environment has {errors} error(s) at {title} and cannot be planned there: nothing before "
+            "is known",
+        )
+    return Base(title=title, plan=checked.plan, known=True, findings=ours(checked.findings))

@@ -1,0 +1,137 @@
+"""GPUs on Google Cloud: GKE node pools, instances, managed instance groups."""
+
+from inferfab.catalog.accelerators import accelerators
+from inferfab.catalog.regions import regions
+from inferfab.plan.quantities import Range
+from inferfab.review.changes import ResourceChange
+from inferfab.review.gpus.group import Buys, Machines, Part
+from inferfab.review.gpus.templates import Side, Templates
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text
+from inferfab.review.span import Span, product
+
+NODE_POOL = ("node_config", "node_count", "initial_node_count", "autoscaling", "node_locations", "location", "version")
+CLUSTER = ("node_pool", "node_config", "initial_node_count", "node_locations", "location", "remove_default_node_pool")
+INSTANCE = ("machine_type", "guest_accelerator", "scheduling", "reservation_affinity", "zone")
+INSTANCE_GROUP = ("version", "target_size", "zone", "region")
+TEMPLATE = ("id", "name", "self_link", "self_link_unique", *INSTANCE)
+
+
+def node_pool(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    """Counts are a zone's; a regional pool has them in each of its ``node_locations``."""
+    location = text(values.get("location"))
+    zones = _zones(values.get("node_locations"), location)
+    return _pool("GKE node pool", block(values.get("node_config")), values, zones, location)
+
+
+def cluster(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    """A cluster's own default pool, unless it is removed at once."""
+    location = text(values.get("location"))
+    zones = _zones(values.get("node_locations"), location)
+    inline = next((p for p in blocks(values.get("node_pool")) if _accelerated(block(p.get("node_config")))), None)
+    if inline is not None:
+        return _pool("GKE node pool in the cluster", block(inline.get("node_config")), inline, zones, location)
+    if values.get("remove_default_node_pool") is True:
+        return Machines(kind="GKE cluster", cloud="gcp", names=(), parts=())
+    return _pool("GKE cluster", block(values.get("node_config")), values, zones, location)
+
+
+def _accelerated(config: Values) -> bool:
+    return bool(config.get("guest_accelerator")) or bool(text(config.get("machine_type")))
+
+
+def _zones(named: object, location: str) -> Range:
+    if isinstance(named, list) and named and not hidden(named):
+        return Range.exact(len(named))
+    if location.count("-") == 2:
+        return Range.exact(1)
+    # Google picks three zones of a region by default, fewer where the machine is not sold in three.
+    return Range(low=1, high=3) if location else Range(low=1, high=None)
+
+
+def _pool(kind: str, config: Values, values: Values, zones: Range, location: str) -> Machines:
+    desired = count(
+        values.get("node_count") if values.get("node_count") is not None else values.get("initial_node_count")
+    )
+    if values.get("node_count") is None and values.get("initial_node_count") is None:
+        desired = count(None)
+    scaling = block(values.get("autoscaling"))
+    if hidden(values.get("autoscaling")):
+        nodes = Span(min=count(None), desired=product(desired, zones), max=count(None))
+    elif scaling.get("total_max_node_count"):
+        low, high = (count(scaling.get(f"total_{end}_node_count"), Range.exact(0)) for end in ("min", "max"))
+        nodes = Span(min=low, desired=product(desired, zones), max=high)
+    elif scaling:
+        low, high = (product(count(scaling.get(f"{end}_node_count"), Range.exact(0)), zones) for end in ("min", "max"))
+        nodes = Span(min=low, desired=product(desired, zones), max=high)
+    else:
+        each = product(desired, zones)
+        nodes = Span(min=each, desired=each, max=each)
+    regional = location.count("-") == 1 and zones != Range.exact(1)
+    labels = config.get("labels")
+    return _machines(
+        kind,
+        config,
+        nodes,
+        location,
+        notes=("node counts hold for each zone of the region",) if regional and not zones.known else (),
+        labels={k: v for k, v in labels.items() if isinstance(v, str)} if isinstance(labels, dict) else {},
+    )
+
+
+def _machines(
+    kind: str,
+    config: Values,
+    nodes: Span,
+    location: str,
+    notes: tuple[str, ...] = (),
+    labels: dict[str, str] | None = None,
+) -> Machines:
+    name = text(config.get("machine_type"))
+    accelerator = block(config.get("guest_accelerator"))
+    attached = None
+    type_ = text(accelerator.get("type")).rsplit("/", 1)[-1]
+    if type_ and accelerator.get("count") not in (0, "0"):
+        attached = (accelerators().google.get(type_) or "", count(accelerator.get("count")))
+    return Machines(
+        kind=kind,
+        cloud="gcp",
+        names=(name,) if name else (),
+        parts=(Part(_buys(config), nodes),),
+        region=_region(location),
+        attached=attached,
+        labels=labels or {},
+        certainly_gpus=hidden(config.get("guest_accelerator")) and not name,
+        notes=notes,
+    )
+
+
+def _buys(config: Values) -> Buys:
+    scheduling = block(config.get("scheduling"))
+    spot = (config.get("spot"), config.get("preemptible"), scheduling.get("preemptible"))
+    if True in spot or text(scheduling.get("provisioning_model")) == "SPOT":
+        return "spot"
+    affinity = block(config.get("reservation_affinity"))
+    specific = text(affinity.get("consume_reservation_type")) or text(affinity.get("type"))
+    return "reservation" if specific == "SPECIFIC_RESERVATION" else "on demand"
+
+
+def _region(location: str) -> str:
+    if f"gcp:{location}" in regions():
+        return location
+    return location.rsplit("-", 1)[0] if location.count("-") == 2 else location
+
+
+def instance(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    return _machines("instance", values, Span.exact(1), text(values.get("zone")))
+
+
+def instance_group(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    """Several versions are a canary: any of their templates may hold the machines."""
+    size = count(values.get("target_size"))
+    nodes = Span(min=size, desired=size, max=size)
+    location = text(values.get("zone")) or text(values.get("region"))
+    names = [one.get("instance_template") for one in blocks(values.get("version"))]
+    template = templates.find(change, side, names)
+    if template is None:
+        return Machines(kind="instance group", cloud="gcp", names=(), parts=(Part("on demand", nodes),))
+    return _machines("instance group", template, nodes, location)

@@ -1,0 +1,133 @@
+"""Rules about what a cluster runs: tiers that join, places, claims, names, models on their way to the nodes."""
+
+import copy
+from collections.abc import Iterator
+
+from rule_examples import Example, Fails, Passes, examples
+
+from environments import AGGREGATED, DISAGGREGATED, GCP, SHARED, Env, base
+
+AGG, DIS, GOOGLE, SMALL = base(AGGREGATED), base(DISAGGREGATED), base(GCP), base(SHARED)
+
+
+def two_tiers(env: Env, pool: str, cell: str, other: str) -> Env:
+    """The pool's model sold in the tier ``other`` too, by an equal pool ``second``."""
+    same = copy.deepcopy(env.tree["pools"][pool])
+    made = env.set(f"tiers.{other}", {}).add("pools.second", {**same, "tier": other})
+    return made.add(f"cells.{cell}.pools.second", copy.deepcopy(env.tree["cells"][cell]["pools"][pool]))
+
+
+TIERS = two_tiers(DIS, "chat", "east-b", "slow")
+
+
+@examples("IF-SRV-001")
+def test_tiers_hand_over() -> Iterator[Example]:
+    """nixl tp_mapping: prefill on more GPUs than decode needs equal blocks; prefill's blocks are never the larger."""
+    yield Passes(TIERS)
+    smaller = TIERS.set("pools.second.block_tokens", 32)
+    at = "pools.second.prefill.tensor_parallel"
+    yield Fails(smaller, at, ("`second`", "`chat`", "32", "16"))
+    nvfp4 = TIERS.set("models.llama-70b.kv_cache_dtype", "nvfp4").set("pools.second.prefill.tensor_parallel", 8)
+    nvfp4 = nvfp4.set("pools.second.decode.tensor_parallel", 8)
+    yield Fails(nvfp4, at, ("NVFP4", "8", "4"), count=2)
+
+
+@examples("IF-SRV-002")
+def test_tiers_are_joined() -> Iterator[Example]:
+    """pool_selection.py: modes agg and disagg, one of them at a time."""
+    yield Passes(TIERS)
+    again = TIERS.set("pools.second.tier", TIERS.tree["pools"]["chat"]["tier"])
+    yield Passes(again)
+    alone = copy.deepcopy(TIERS.tree["pools"]["chat"]["prefill"])
+    mixed = TIERS.set(
+        "pools.second",
+        {"topology": "aggregated", "tier": "slow", "model": "llama-70b", "instance": "p5en.48xlarge", "worker": alone},
+    )
+    yield Fails(mixed, "models.llama-70b", ("several tiers", "aggregated", "disaggregated"), "warning")
+
+
+@examples("IF-SRV-003")
+def test_locality_can_be_kept() -> Iterator[Example]:
+    """On a cloud the place is known after launch; behind a router over tiers it is not looked at."""
+    at = "pools.chat.locality"
+    yield Passes(DIS)
+    yield Passes(DIS.set(at, "none"))
+    yield Fails(DIS.set(at, "required"), at, ("after its launch",), "warning", fix_says=("preferred",))
+    yield Fails(TIERS.set(at, "required"), at, ("knows no places",))
+
+
+@examples("IF-SRV-004")
+def test_the_disk_class_is_there() -> Iterator[Example]:
+    """Named or not, somebody else has to make it."""
+    at = "models.qwen-8b.offload.nvme_storage_class"
+    memory = AGG.set("models.qwen-8b.offload", {"cpu_gib_per_gpu": 40.0})
+    yield Passes(memory)
+    disk = memory.set("models.qwen-8b.offload.nvme_gib_per_gpu", 100.0)
+    yield Fails(disk, at, ("`local-nvme`",), "warning")
+    yield Fails(disk.set(at, "topolvm"), at, ("`topolvm`",), "warning")
+
+
+@examples("IF-SRV-005")
+def test_claims_fit() -> Iterator[Example]:
+    """p5.48xlarge: 8 GPUs and 32 EFA interfaces are 40 devices, and a claim takes 32."""
+    dranet = DIS.set("cells.east-b.fabric", {"kind": "efa", "plugin": "dranet"})
+    yield Passes(dranet)
+    wide = dranet.set("pools.chat.instance", "p5.48xlarge")
+    for role in ("prefill", "decode"):
+        wide = wide.set(f"pools.chat.{role}.tensor_parallel", 8)
+    yield Fails(wide, "cells.east-b.fabric.plugin", ("prefill", "40 devices"), count=2, fix_says=("device-plugin",))
+    spread = dranet.set("pools.chat.prefill.tensor_parallel", 8).set("pools.chat.prefill.pipeline_parallel", 2)
+    yield Fails(spread, "cells.east-b.fabric.plugin", ("2 nodes", "claim"))
+
+
+@examples("IF-SRV-006")
+def test_models_reach_nodes() -> Iterator[Example]:
+    """Without a way out only the store is left; on Google there is none yet."""
+    at = "cells.east-a.network.egress"
+    yield Passes(AGG)
+    yield Fails(AGG.set(at, "none"), at, ("store only",), "warning", fix_says=("s3://", ".complete", "egress: nat"))
+    yield Passes(AGG.set(at, "none").set("models.qwen-8b.source", "s3://weights/qwen-8b"))
+    far = "cells.central-c.network.egress"
+    yield Fails(GOOGLE.set(far, "none"), far, ("neither a way out nor a model store",))
+
+
+@examples("IF-SRV-007")
+def test_sources_are_readable() -> Iterator[Example]:
+    """Each cloud's nodes read that cloud's buckets."""
+    at = "models.qwen-8b.source"
+    yield Passes(AGG.set(at, "s3://weights/qwen-8b"))
+    yield Fails(AGG.set(at, "gs://weights/qwen-8b"), at, ("east-a is on aws", "`gs://`"), fix_says=("s3://",))
+    yield Fails(AGG.set(at, "oci://weights/qwen-8b"), at, ("`oci://`",))
+    model = GOOGLE.tree["pools"]["far"]["model"]
+    yield Passes(GOOGLE.set(f"models.{model}.source", "gs://weights/llama"))
+    yield Fails(GOOGLE.set(f"models.{model}.source", "s3://weights/llama"), f"models.{model}.source", ("gcp",))
+
+
+@examples("IF-SRV-008")
+def test_graphs_have_names_of_their_own() -> Iterator[Example]:
+    """A disaggregated pool behind a router makes `chat-prefill`, and so may another pool."""
+    yield Passes(TIERS)
+    small = SMALL.tree["pools"]["small"]["models"]
+    assert {m["model"] for m in small} >= {"llama-8b"}
+    twin = copy.deepcopy(AGG.tree["pools"]["docs"])
+    both = base(AGGREGATED, SHARED).add("pools.small-llama-8b", twin).add("cells.east-a.pools.small-llama-8b", None)
+    yield Fails(both, "pools.small-llama-8b", ("`small`", "`small-llama-8b`", "east-a"))
+
+
+@examples("IF-SRV-009")
+def test_models_fit_the_disk() -> Iterator[Example]:
+    """g6e.xlarge has 250 GB of local disk; a model of 210 GiB, 225 GB, needs 271 with room for a new revision."""
+    yield Passes(AGG)
+    heavy = AGG.set("models.qwen-8b.weights_gib", 210.0).set("pools.docs.instance", "g6e.xlarge")
+    yield Fails(heavy, "pools.docs", ("271 GB", "g6e.xlarge", "250 GB"))
+
+
+@examples("IF-SRV-010")
+def test_adapters_have_names_of_their_own() -> Iterator[Example]:
+    """Requests name models and adapters alike."""
+    adapter = {"source": "example/legal", "revision": "0123456789abcdef"}
+    one = AGG.set("models.qwen-8b.adapters", {"legal": adapter})
+    yield Passes(one)
+    yield Fails(
+        AGG.set("models.qwen-8b.adapters", {"qwen-8b": adapter}), "models.qwen-8b.adapters.qwen-8b", ("a model",)
+    )
