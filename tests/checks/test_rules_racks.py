@@ -246,3 +246,12 @@ def test_names_need_route_53() -> Iterator[Example]:
     named = GOOGLE.set("routing", {"domain": "llm.example.com"})
     yield Fails(named, "routing.domain", ("llm.example.com",), severity="info")
     yield Passes(GOOGLE)
+
+
+@examples("IF-GCP-005")
+def test_tokens_on_google() -> Iterator[Example]:
+    """A token stays unread where the weights come from a bucket."""
+    gated = GOOGLE.set("models.llama-70b.token_secret", "hub-token")
+    yield Fails(gated, "models.llama-70b.token_secret", ("llama-70b", "central-c"), fix_says=("gs://",))
+    yield Passes(gated.set("models.llama-70b.source", "gs://weights/llama-70b"))
+    yield Passes(GOOGLE)

@@ -99,3 +99,30 @@ def names_have_a_zone(facts: Facts) -> Iterator[Problem]:
             f"no AWS account, so no stack makes names under `{environment.routing.domain}`",
             "add `accounts.aws`, or leave `routing` out",
         )
+
+
+@rule(
+    "IF-GCP-005",
+    "download tokens on Google Cloud",
+    joins=("environment", "cloud", "cluster"),
+    why="tokens come from AWS Secrets Manager by External Secrets, which is not installed in clusters on Google; the "
+    "release that serves would not install.",
+    do="name weights in a bucket of the project (`source: gs://…`), or a mirror that needs no token (`gated: false`).",
+    source="inferfab's stacks",
+)
+def tokens_are_there(facts: Facts) -> Iterator[Problem]:
+    said: set[str] = set()
+    for cell in facts.fleet.cells:
+        served = {model for pool in cell.pools for model in pool.models}
+        for model in facts.fleet.models:
+            if cell.cloud != "gcp" or model.name not in served or not model.token_secret or model.name in said:
+                continue
+            if "://" in model.source and not model.adapters:
+                continue
+            said.add(model.name)
+            yield Problem(
+                ("models", model.name, "token_secret"),
+                f"`{model.name}` is downloaded with a token in `{cell.name}`",
+                "remove `token_secret` and name `source: gs://…`",
+                of_key=True,
+            )
