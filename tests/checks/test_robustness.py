@@ -100,9 +100,9 @@ def mutations(draw: st.DrawFn) -> Env:
 
 def sound_findings(text: str) -> tuple[Finding, ...]:
     """Findings of a check that neither raises nor takes long, each with a place in the text."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     checked = check(load_text(text))
-    assert time.perf_counter() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     lines = text.splitlines() or [""]
     for finding in checked.findings:
         assert 1 <= finding.location.line <= len(lines), finding
@@ -221,9 +221,9 @@ def test_many_pools_and_cells() -> None:
         tree["cells"][f"cell-{c}"] = {**cell, "network": network, "pools": pools}
         tree["pools"].update(dict.fromkeys(pools, pool))
     text = yaml.dump(tree, Dumper=NoAlias, sort_keys=False)
-    begun = time.perf_counter()
+    begun = time.process_time()
     checked = check(load_text(text))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
     assert checked.plan is not None
 
 
