@@ -135,6 +135,10 @@ def test_spill_goes_to_the_neighbour_first() -> None:
             cables = [{"leaf": leaf, "ports": list(ports), "length_m": 5} for leaf in ("leaf-a", "leaf-b")]
             racks[f"rack-{n}"] = {"servers": {f"r{n}-gpu-1": {"cables": cables}}}
 
-    planned = fleet_of(changed(five)).cells[0].racks
+    cell = fleet_of(changed(five)).cells[0]
+    planned = cell.racks
     assert planned is not None
+    # A frontend for each rack, though two are asked for.
+    frontend = cell.serving.graphs[0].component("frontend")
+    assert (frontend.replicas, frontend.beside_gpus, frontend.node_group) == (5, True, None)
     assert planned.racks[2].spills_to == ("rack-2", "rack-4", "rack-1", "rack-5")

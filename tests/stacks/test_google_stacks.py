@@ -72,6 +72,22 @@ def test_networks_by_dranet() -> None:
         assert (gpu["type"], gpu["count"]) == ("nvidia-h200-141gb", 8)
 
 
+def test_a_group_without_claims_keeps_gkes_own_plugin() -> None:
+    """Beside pools that claim their GPUs, one that moves nothing asks for nvidia.com/gpu, which GKE hands out."""
+    body = body_of("prod-gcp")
+    body["pools"]["small"] = {
+        "topology": "aggregated", "tier": "priority", "model": "llama-70b", "gpu": "h200",
+        "worker": {"tensor_parallel": 4, "replicas": {"desired": 2}},
+    }  # fmt: skip
+    body["cells"]["usc1-c"]["pools"]["small"] = None
+    found = {body["name"]: body for _, body in every(changed(body), "google_container_node_pool")}
+    [gpu] = found["small"]["node_config"]["guest_accelerator"]
+    assert gpu["gpu_driver_installation_config"] == {"gpu_driver_version": "LATEST"}
+    assert "gke-no-default-nvidia-gpu-device-plugin" not in found["small"]["node_config"]["labels"]
+    assert "accelerator_network_profile" not in found["small"]["network_config"]
+    assert found["chat-decode"]["network_config"]["accelerator_network_profile"] == "auto"
+
+
 def test_reservations_and_upgrades() -> None:
     """One reservation, or a block of it; upgrades take one node away and add none."""
     block = "h200-inference/reservationBlocks/h200-inference-block-0001"

@@ -82,7 +82,8 @@ def gpu_node_pool_spec(
 ) -> GpuNodePoolSpec:
     """:param networks: further NICs of a node, gVNIC ones first."""
     rdma = any(nic.type == "mrdma" for nic in group.layout)
-    claimed = rdma and bool(cell.serving.claims)
+    # Of this group: one without claims keeps GKE's own device plugin and driver.
+    claimed = any(r.claim is not None and r.node_group == group.name for p in cell.pools for r in p.roles)
     return GpuNodePoolSpec(
         name=group.name,
         project=project,
@@ -99,9 +100,9 @@ def gpu_node_pool_spec(
         root_disk_gib=group.root_disk_gib,
         local_ssds=local_ssds(group.local_nvme_gb),
         capacity=capacity_of(group),
-        nics="dranet" if claimed else "networks" if rdma else "none",
+        nics="dranet" if claimed and rdma else "networks" if rdma else "none",
         networks=networks if rdma and not claimed else (),
-        claimed_gpus=bool(cell.serving.claims),
+        claimed_gpus=claimed,
         placement_name=f"{names_of(cell).placement_prefix}-{group.name}"[:63],
         labels=group.labels,
         taints=tuple(_taint(key, text) for key, text in group.taints.items()),

@@ -101,7 +101,9 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
     else:
         front = frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True)
     if at.racks is not None:
-        front = front.model_copy(update={"beside_gpus": True})
+        # One in each rack at least: a gateway prefers those of its own.
+        count = max(front.replicas, len(at.racks.racks))
+        front = front.model_copy(update={"beside_gpus": True, "replicas": count, "disruption_budget": count > 1})
     parts: list[ComponentPlan] = [front, *workers]
     asked = _planner(pool, at, names, routed=routed) if scaled else None
     if asked is not None:
