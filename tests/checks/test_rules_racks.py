@@ -160,6 +160,13 @@ def test_racks_and_clusters() -> Iterator[Example]:
     yield Passes(RACKS)
 
 
+@examples("IF-RCK-018")
+def test_servers_come_with_a_certificate() -> Iterator[Example]:
+    """Without the ARNs a node's configuration has a place to fill in."""
+    yield Fails(RACKS.delete(f"{AT}.roles_anywhere"), AT, ("8 servers", "dc1"), severity="info")
+    yield Passes(RACKS)
+
+
 @examples("IF-FAB-050")
 def test_data_and_notifications() -> Iterator[Example]:
     """One DSCP, or one priority, for both."""

@@ -453,3 +453,24 @@ def racks_have_our_cluster(facts: Facts) -> Iterator[Problem]:
         if existing is not None:
             path: YamlPath = ("cells", name, "cluster", "existing")
             yield Problem(path, f"cluster `{existing}` is not ours", "remove `existing`", of_key=True)
+
+
+@rule(
+    "IF-RCK-018",
+    "servers without a way to their role",
+    severity="info",
+    joins=("environment", "cloud", "cluster"),
+    why="a server joins with a certificate that IAM Roles Anywhere trusts; without the two ARNs its node configuration "
+    "has a place to fill in, and does not join as it is.",
+    do="make trust anchor and profile once an account, and name them under `racks.roles_anywhere`.",
+    source="Amazon EKS user guide: prepare credentials for hybrid nodes",
+)
+def servers_have_credentials(facts: Facts) -> Iterator[Problem]:
+    for cell in facts.fleet.cells:
+        if cell.racks is not None and cell.racks.trust_anchor_arn is None:
+            yield Problem(
+                at(cell.name),
+                f"the {len(cell.racks.servers)} servers of `{cell.name}` have no trust anchor",
+                "add `roles_anywhere`",
+                of_key=True,
+            )
