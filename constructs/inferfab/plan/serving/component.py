@@ -74,6 +74,8 @@ class ComponentPlan(Record):
     """Model and revision, where adapters find their base model by a headless Service."""
     token_secret: str | None = None
     """Secret that holds a download token; a reference."""
+    drain_seconds: NonNegativeInt = 0
+    """That its pods have to end requests in flight; 0: what the operator gives."""
     disruption_budget: bool = False
     """A drain takes one of its pods at a time."""
 

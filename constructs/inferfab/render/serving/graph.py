@@ -10,7 +10,8 @@ from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.plan.served import MODELS_PATH
-from inferfab.plan.serving.component import CONFIG_PATH, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.component import CONFIG_PATH, FRONTEND_PORT, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.frontends import READY
 from inferfab.plan.serving.model_cache import COMPLETE, DISK_MODELS, host_path
 from inferfab.record import Record
 from inferfab.render.serving.configuration import configuration
@@ -52,10 +53,18 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
         components=components,
         models_path=MODELS_PATH,
         complete=COMPLETE,
+        frontend_port=FRONTEND_PORT,
     )
     if not files:
         return text
-    settings = render("dynamo/config_map.yaml.j2", name=graph.name, namespace=SERVING_NAMESPACE, files=files)
+    settings = render(
+        "dynamo/config_map.yaml.j2",
+        variant,
+        name=graph.name,
+        namespace=SERVING_NAMESPACE,
+        files=files,
+        kept_with=graph.name,
+    )
     return f"{text}---\n{settings}"
 
 
@@ -115,7 +124,13 @@ def _component(
         if graph.kv_transfer_policy and graph.kv_transfer_policy.enforcement == "required"
         else "ScheduleAnyway",
         "arguments": [
-            {"flag": a.flag, "value": a.value, "comment": argument_from(graph, part, a.flag)} for a in part.arguments
+            {
+                "flag": a.flag,
+                # Kubernetes would put a variable of the container there.
+                "value": a.value and a.value.replace("$(", "$$("),
+                "comment": argument_from(graph, part, a.flag),
+            }
+            for a in part.arguments
         ],
         "extended": _extended(part),
         "mounts": _mounts(part),
@@ -124,7 +139,17 @@ def _component(
         # The operator adds probes to every component that has a type.
         "probe_port": None if part.kind in _TYPES else SYSTEM_PORT,
         "kv_disk_class": part.kv_disk_class,
+        "listed_as": graph.model if part.kind == "frontend" else None,
+        "asks": _asks(graph) if part.kind == "frontend" else (),
     }
+
+
+def _asks(graph: GraphPlan) -> tuple[str, ...]:
+    """Command that fails while a tier's pools cannot answer; empty where one pool is behind the frontend."""
+    if graph.global_router is None:
+        return ()
+    targets = (f"{t.ttft_ms},{t.itl_ms}" for t in graph.global_router.targets)
+    return ("python3", f"{CONFIG_PATH}/{READY}", graph.model, *targets)
 
 
 def _live(graph: str, part: ComponentPlan) -> str:
@@ -147,7 +172,8 @@ def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
     found = []
     for key, text in group.taints.items() if group else ():
         value, _, effect = text.rpartition(":")
-        found.append({"key": key, "value": value, "effect": effect})
+        # Of GPUs, whatever the value is: Google taints such nodes by itself, with another one.
+        found.append({"key": key, "value": "" if key == "nvidia.com/gpu" else value, "effect": effect})
     return found
 
 

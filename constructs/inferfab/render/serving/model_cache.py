@@ -40,7 +40,7 @@ def _holder(cell: CellPlan, holder: CacheHolder) -> dict[str, Any]:
     where = f"nodes of {holder.node_group}" if holder.node_group else "system nodes, for routers over tiers"
     return {
         "plan": holder,
-        "title": f"{what} of {', '.join(dict.fromkeys(s.model for s in holder.sources))} on {where}.",
+        "title": f"{what} of {holder.model} on {where}.",
         "node_selector": group.labels if group else SYSTEM_LABELS,
         "tolerations": tolerations(group),
         "fetches": [
