@@ -22,4 +22,4 @@ def once(places: Iterator[Placed]) -> Iterator[Placed]:
 
 
 def machine(at: Placed) -> InstanceType:
-    return instances(at.cell.cloud)[at.group.instance]
+    return instances(at.group.cloud)[at.group.instance]

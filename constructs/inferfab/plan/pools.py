@@ -74,7 +74,14 @@ def plan_pool(
     """Decide one pool in one cell. References were checked before: machine, models and tier exist."""
     asked = roles_of(pool, here)
     place = place_pool(pool, here, [workers for _, workers in asked], where)
-    price = hourly_price(where.cell.cloud, where.cell.region, place.machine.name, place.capacity, where.overlay)
+    price = hourly_price(
+        where.cell.cloud,
+        where.cell.region,
+        place.machine.name,
+        place.capacity,
+        where.overlay,
+        owned_usd=where.cell.racks.usd_per_server_hour if where.cell.racks else None,
+    )
     if isinstance(pool, SharedPool):
         return _plan_shared_pool(name, pool, here, place, tier, models, price)
     model, workload = models[pool.model], pool.workload or tier.workload

@@ -60,6 +60,10 @@ class ComponentPlan(Record):
     capabilities: tuple[str, ...] = ()
     node_group: str | None = None
     """None: system nodes."""
+    beside_gpus: bool = False
+    """Without GPUs, and yet on the racks' servers: frontends there are in the rack of the workers that they feed."""
+    annotations: dict[str, str] = {}
+    """Of its pods: the networks that a plugin gives them."""
     model_folders: tuple[str, ...] = ()
     """Folders of the model cache that must be complete before it starts."""
     model_as: str | None = None

@@ -89,8 +89,11 @@ def store_prefix(model: str, revision: str) -> str:
     return f"models/{model}/{revision}/"
 
 
-def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[ModelSource, ...]:
-    """Weights, and draft weights where drafting has any."""
+def sources_of(model: ModelPlan, *, store: str | None, egress: bool) -> tuple[ModelSource, ...]:
+    """Weights, and draft weights where drafting has any.
+
+    :param store: the region's own, ``s3://…`` or ``gs://…``.
+    """
     parts = [(model.folder, model.source, model.revision, model.weights_bytes, model.name)]
     draft = model.speculative.draft if model.speculative else None
     if draft and model.draft_folder:
@@ -104,7 +107,7 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
             source=source,
             revision=revision,
             bytes=size,
-            store_uri=_store(source, name, revision, bucket),
+            store_uri=_store(source, name, revision, store),
             hub="://" not in source and egress,
             token_secret=model.token_secret,
         )
@@ -112,10 +115,10 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
     )
 
 
-def _store(source: str, name: str, revision: str, bucket: str | None) -> str | None:
+def _store(source: str, name: str, revision: str, store: str | None) -> str | None:
     if "://" in source:
         return f"{source.rstrip('/')}/"
-    return f"s3://{bucket}/{store_prefix(name, revision)}" if bucket else None
+    return f"{store}/{store_prefix(name, revision)}" if store else None
 
 
 def plan_model_cache(
@@ -131,6 +134,7 @@ def plan_model_cache(
     egress: bool,
 ) -> ModelCachePlan:
     """:param routed: models behind a router over pools, whose small files system nodes need."""
+    store = f"{'gs' if cloud == 'gcp' else 's3'}://{bucket}" if bucket else None
     holders = [
         CacheHolder(
             name=f"models-{group.name}-{digest(model.name)}",
@@ -139,7 +143,7 @@ def plan_model_cache(
             image=image_by_group[group.name],
             host_path=host_path(group),
             weights=True,
-            sources=sources_of(model, bucket=bucket, egress=egress),
+            sources=sources_of(model, store=store, egress=egress),
         )
         for group in groups
         for model in models_by_group[group.name]
@@ -152,7 +156,7 @@ def plan_model_cache(
             image=planner_image(pair, registry),
             host_path=DISK_MODELS,
             weights=False,
-            sources=sources_of(model, bucket=bucket, egress=egress)[:1],
+            sources=sources_of(model, store=store, egress=egress)[:1],
         )
         for model in routed
     ]

@@ -26,7 +26,14 @@ CPU_SHARE = 0.8
 
 
 def role_worker(
-    pair: EnginePair, role: RolePlan, group: NodeGroupPlan, model: ModelPlan, *, scaled: bool, behind_router: bool
+    pair: EnginePair,
+    role: RolePlan,
+    group: NodeGroupPlan,
+    model: ModelPlan,
+    *,
+    scaled: bool,
+    behind_router: bool,
+    annotations: dict[str, str],
 ) -> ComponentPlan:
     """The workers of one role of a pool."""
     return _worker(
@@ -41,6 +48,7 @@ def role_worker(
         scaled=scaled,
         env=SAME_NAMESPACE_ENV if behind_router else (),
         claim=role.claim.name if role.claim else None,
+        annotations=annotations,
     )
 
 
@@ -85,6 +93,7 @@ def _worker(
     gpu_resource: str = "nvidia.com/gpu",
     env: tuple[EnvValue, ...] = (),
     claim: str | None = None,
+    annotations: dict[str, str] | None = None,
 ) -> ComponentPlan:
     return ComponentPlan(
         name=kind,
@@ -113,6 +122,7 @@ def _worker(
         privileged=engine.privileged,
         capabilities=engine.capabilities,
         node_group=group.name,
+        annotations=annotations or {},
         model_folders=tuple(f for f in (model.folder, model.draft_folder) if f),
         model_ref=(model.name, model.revision) if model.adapters else None,
         token_secret=token_secret_name(model.token_secret) if model.adapters and model.token_secret else None,

@@ -8,6 +8,7 @@ from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.kv_config import KV_DISK_PATH
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.plan.served import MODELS_PATH
 from inferfab.plan.serving.component import CONFIG_PATH, FRONTEND_PORT, SYSTEM_PORT, ComponentPlan, GraphPlan
 from inferfab.plan.serving.frontends import READY
@@ -67,6 +68,19 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
     return f"{text}---\n{settings}"
 
 
+def _node_selector(cell: CellPlan, part: ComponentPlan, group: NodeGroupPlan | None) -> dict[str, str]:
+    if part.beside_gpus:
+        # Only the racks' servers are nodes of a hybrid kind.
+        return {"inferfab/cell": cell.name, "eks.amazonaws.com/compute-type": "hybrid"}
+    return group.labels if group else SYSTEM_LABELS
+
+
+def _any_gpu_node(cell: CellPlan) -> list[dict[str, str]]:
+    """Tolerations of all groups, each once."""
+    found = [one for group in cell.node_groups for one in tolerations(group)]
+    return [one for n, one in enumerate(found) if one not in found[:n]]
+
+
 def _title(graph: GraphPlan) -> str:
     if graph.pool is None:
         return f"{graph.model} over its tiers: what a request asks for decides which pool serves it."
@@ -103,8 +117,12 @@ def _component(
         "labels": {**_labels(cell, graph), **mine, **entry},
         "spread_over": mine,
         "config_digest": digests[part.config] if part.config else "",
-        "node_selector": group.labels if group else SYSTEM_LABELS,
-        "tolerations": tolerations(group),
+        "node_selector": _node_selector(cell, part, group),
+        "tolerations": _any_gpu_node(cell) if part.beside_gpus else tolerations(group),
+        "rack_label": RACK_LABEL if cell.racks and (group or part.beside_gpus) else "",
+        "rack_rule": "DoNotSchedule"
+        if graph.kv_transfer_policy and graph.kv_transfer_policy.enforcement == "required"
+        else "ScheduleAnyway",
         "arguments": [
             {
                 "flag": a.flag,

@@ -25,6 +25,7 @@ def model_cache_file(cell: CellPlan) -> str:
         "dynamo/model_cache.yaml.j2",
         namespace=SERVING_NAMESPACE,
         account=service_accounts().model_cache.name,
+        google_account=cell.gcp.model_reader_email if cell.gcp else "",
         scripts_name="model-cache-scripts",
         scripts=scripts,
         scripts_digest=hashlib.sha256("".join(scripts.values()).encode()).hexdigest()[:12],
