@@ -81,7 +81,8 @@ def test_wrong_usage(run: Run, argv: tuple[str, ...], says: str) -> None:
     assert says in " ".join(err.replace("│", " ").split())
 
 
-def test_shipped_profiles_are_listed(run: Run) -> None:
+def test_shipped_profiles_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     code, out, _ = run("profile", "list")
     assert code == 0
     assert "llama-3.1-70b-instruct" in out

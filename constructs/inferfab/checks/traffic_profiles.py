@@ -26,7 +26,7 @@ def profile_readable(facts: Facts) -> Iterator[Problem]:
         except UnreadableProfile as error:
             yield Problem(
                 (*place, "traffic", "profile"),
-                str(error),
+                f"`{traffic.profile}` cannot be read: {error}",
                 f"`inferfab traffic fit TRACE --out {folder / traffic.profile}`, or correct the path",
             )
 

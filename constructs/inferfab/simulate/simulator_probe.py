@@ -11,7 +11,8 @@ from typing import Any
 
 os.environ.setdefault("DYN_LOG", "error")
 
-from dynamo import _core  # type: ignore[import-not-found]
+if __name__ == "__main__":
+    from dynamo import _core  # type: ignore[import-not-found]
 
 _PERCENTS = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 
