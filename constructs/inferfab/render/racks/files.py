@@ -4,7 +4,7 @@ from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.racks.racks import RACK_LABEL, RacksPlan, ServerPlan
 from inferfab.render.racks.operator import operator_files
 from inferfab.render.racks.qos import expectations_text, overlay_text, qos_overlay
-from inferfab.render.serving.graph import tolerations
+from inferfab.render.serving.graph import taints
 from inferfab.render.templates import render
 
 _FILL_IN = "fill in: cells.{cell}.racks.roles_anywhere"
@@ -58,6 +58,6 @@ def _node(fleet: FleetPlan, cell: CellPlan, racks: RacksPlan, server: ServerPlan
         profile_arn=racks.profile_arn or fill_in,
         role_arn=f"arn:aws:iam::{account.account_id}:role/{names.hybrid_node_role}",
         max_pods=group.max_pods if group and group.max_pods else 110,
-        taints=tolerations(group),
+        taints=taints(group),
         labels=",".join(f"{key}={value}" for key, value in labels.items()),
     )

@@ -167,14 +167,18 @@ def _live(graph: str, part: ComponentPlan) -> str:
     )
 
 
-def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
-    """Of the taints of a group's nodes, exactly these; system nodes have none."""
+def taints(group: NodeGroupPlan | None) -> list[dict[str, str]]:
+    """What keeps other pods off a group's nodes; system nodes have nothing."""
     found = []
     for key, text in group.taints.items() if group else ():
         value, _, effect = text.rpartition(":")
-        # Of GPUs, whatever the value is: Google taints such nodes by itself, with another one.
-        found.append({"key": key, "value": "" if key == "nvidia.com/gpu" else value, "effect": effect})
+        found.append({"key": key, "value": value, "effect": effect})
     return found
+
+
+def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
+    """Of these taints exactly; of GPUs, whatever the value is: Google taints such nodes by itself, with another one."""
+    return [one | ({"value": ""} if one["key"] == "nvidia.com/gpu" else {}) for one in taints(group)]
 
 
 def _extended(part: ComponentPlan) -> dict[str, str]:
