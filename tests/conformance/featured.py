@@ -47,7 +47,7 @@ def _two_aggregated_tiers(tree: Tree) -> None:
         f"chat-{tier}": {**copy.deepcopy(tree["pools"]["chat"]), "tier": tier, "worker": copy.deepcopy(worker)}
         for tier in tree["tiers"]
     }
-    tree["pools"]["chat-batch"]["worker"]["replicas"] = {"min": 0, "desired": 1, "max": 4}
+    tree["pools"]["chat-batch"]["worker"]["replicas"] = {"min": 1, "desired": 1, "max": 4}
     tree["cells"]["use1-a"]["pools"] = {name: {} for name in tree["pools"]}
 
 
