@@ -14,6 +14,7 @@ import inferfab.checks.engine_settings
 import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
+import inferfab.checks.flag_owners
 import inferfab.checks.host_memory
 import inferfab.checks.joining
 import inferfab.checks.layout

@@ -53,7 +53,7 @@ def workers_come_back(facts: Facts) -> Iterator[Problem]:
             (*path, "desired" if begins else "min"),
             f"{at.where} {'begins with' if begins else 'may scale to'} no worker, and Dynamo's planner starts none "
             "where it sees no demand",
-            "write `min: 1` and `desired: 1` or more" if begins else "write `min: 1` or more",
+            "write `desired: 1` or more" if begins else "write `min: 1` or more",
         )
 
 
