@@ -131,3 +131,24 @@ def test_adapters_have_names_of_their_own() -> Iterator[Example]:
     yield Fails(
         AGG.set("models.qwen-8b.adapters", {"qwen-8b": adapter}), "models.qwen-8b.adapters.qwen-8b", ("a model",)
     )
+
+
+@examples("IF-SRV-011")
+def test_lanes_load_no_adapters() -> Iterator[Example]:
+    """A lane's engines are no workers of Dynamo's; slices of MIG hold workers."""
+    adapter = {"legal": {"source": "example/legal", "revision": "0123456789abcdef"}}
+    mig = SMALL.set("models.qwen-8b.adapters", adapter)
+    yield Passes(mig)
+    yield Passes(SMALL.set("pools.small.sharing", "sleep"))
+    yield Fails(mig.set("pools.small.sharing", "sleep"), "models.qwen-8b.adapters", ("takes turns", "`small`"))
+
+
+@examples("IF-SRV-012")
+def test_adapters_need_the_hub() -> Iterator[Example]:
+    """Even where the weights are in a bucket."""
+    at = "cells.east-a.network.egress"
+    adapter = {"legal": {"source": "example/legal", "revision": "0123456789abcdef"}}
+    closed = AGG.set(at, "none").set("models.qwen-8b.source", "s3://weights/qwen-8b")
+    yield Passes(closed)
+    yield Passes(AGG.set("models.qwen-8b.adapters", adapter))
+    yield Fails(closed.set("models.qwen-8b.adapters", adapter), at, ("`qwen-8b`", "east-a"), fix_says=("nat",))

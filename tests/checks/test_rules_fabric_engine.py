@@ -262,3 +262,13 @@ def test_offload_hashes() -> Iterator[Example]:
     yield Fails(off, "models.qwen-8b.offload", ("prefix caching is off",), "warning", fix_says=("prefix_caching",))
     yield Passes(off.set("models.qwen-8b.prefix_caching", True))
     yield Passes(off.delete("models.qwen-8b.offload"))
+
+
+@examples("IF-ENG-024")
+def test_suffix_needs_a_package() -> Iterator[Example]:
+    """vLLM does not bring arctic-inference."""
+    at = "models.qwen-8b.speculative"
+    yield Fails(
+        AGG.set(at, {"method": "suffix"}), f"{at}.method", ("arctic-inference",), "warning", fix_says=("`ngram`",)
+    )
+    yield Passes(AGG.set(at, {"method": "ngram"}))

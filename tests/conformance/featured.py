@@ -71,7 +71,7 @@ def _mirrored(tree: Tree) -> None:
 
 
 def _nasty(tree: Tree) -> None:
-    tree["models"]["on"] = {**tree["models"].pop("qwen3-8b"), "revision": "1e50000", "token_secret": "a'b {{x}} ${y}é"}
+    tree["models"]["on"] = {**tree["models"].pop("qwen3-8b"), "revision": "1e50000", "token_secret": "on/1e5=@+._-"}
     tree["pools"]["chat"]["model"] = "on"
     tree["pools"]["chat"]["worker"]["flags"] = {"--otlp-traces-endpoint": "{{ x }} ${y} %{z} 'é' \"q\" #\n- on: 1e5"}
 

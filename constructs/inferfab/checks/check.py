@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.adapters
 import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.catalog_references
