@@ -53,6 +53,8 @@ import inferfab.checks.serving.transport
 import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes
 import inferfab.checks.shared_models
+import inferfab.checks.system_nodes
+import inferfab.checks.tier_order
 import inferfab.checks.traffic
 import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
