@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCANNER := .venv-checkov
 ENGINE := .venv-dynamo
+CONFIGURATOR := .venv-aiconfigurator
 
 .DEFAULT_GOAL := help
-.PHONY: help synth plan check test lint types checkov scanner dynamo bench moto clean
+.PHONY: help synth plan check test lint types checkov scanner dynamo aiconfigurator validation bench moto clean
 
 help:
 	@echo "make synth ENV=prod  set up, then write Terraform JSON for environments/prod.yaml into cdktf.out (default: dev)"
@@ -15,8 +16,10 @@ help:
 	@echo "make check ENV=prod  set up, then check it"
 	@echo "make test            set up, then lint, type-check and run every test"
 	@echo "make checkov         set up checkov in .venv-checkov, then check every stack of every environment with it"
-	@echo "make dynamo          set up Dynamo's own parsers in .venv-dynamo; make test then holds what is rendered against them"
-	@echo "make bench           measure: check, plan, synth, review, growth with fleet size, prebuilt bindings beside ours"
+	@echo "make dynamo          set up Dynamo in .venv-dynamo: simulate, size, retune and rehearse use it, and make test"
+	@echo "make aiconfigurator  set up aiconfigurator in .venv-aiconfigurator: profile make uses it"
+	@echo "make validation      write docs/validation.md: predictions beside published measurements"
+	@echo "make bench           measure: sizing, check, plan, synth, review, growth with fleet size, prebuilt bindings beside ours"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -63,8 +66,8 @@ test: lint types
 checkov: $(VENV)/tested $(SCANNER)/installed
 	CHECKOV=$(SCANNER)/bin/checkov $(BIN)/pytest -n auto --dist loadgroup tests/stacks/test_checkov_stacks.py tests/aws/test_checkov_*.py
 
-# Dynamo's argument parsers, planner configuration and router, without the rest of what Dynamo runs on: the file lists
-# all that they import, hence --no-deps. `make test` uses them where they are.
+# Dynamo's processes, simulator and argument parsers, without the rest of what Dynamo runs on: the file lists all that
+# they import, hence --no-deps. `make test` uses them where they are.
 $(ENGINE)/installed: constraints-dynamo.txt
 	$(PYTHON) -m venv $(ENGINE)
 	$(ENGINE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r constraints-dynamo.txt
@@ -72,7 +75,19 @@ $(ENGINE)/installed: constraints-dynamo.txt
 
 dynamo: $(ENGINE)/installed
 
-bench: $(VENV)/tested
+# 850 MB with its measurements of kernels; only new performance profiles need it.
+$(CONFIGURATOR)/installed: constraints-aiconfigurator.txt
+	$(PYTHON) -m venv $(CONFIGURATOR)
+	$(CONFIGURATOR)/bin/python -m pip install --quiet --disable-pip-version-check -r constraints-aiconfigurator.txt
+	@touch $@
+
+aiconfigurator: $(CONFIGURATOR)/installed
+
+validation: $(VENV)/tested $(ENGINE)/installed
+	$(BIN)/python -m tools.validation
+
+bench: $(VENV)/tested $(ENGINE)/installed
+	$(BIN)/python -m benchmarks.sizing
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.synth
 	$(BIN)/python -m benchmarks.review
@@ -90,7 +105,7 @@ moto: .venv-moto/installed
 clean:
 	@! find cdktf.out .*.???????? -name '*.tfstate' -not -path '*/.terraform/*' -size +0 2>/dev/null | grep . || \
 		{ echo "that is Terraform state: see docs/deploy.md, then delete it by hand" >&2; exit 1; }
-	rm -rf $(VENV) $(SCANNER) $(ENGINE) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SCANNER) $(ENGINE) $(CONFIGURATOR) .venv-moto cdktf.out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@for left in .*.????????; do \
 		if [ -f "$$left/.inferfab-run" ] || { [ -f "$$left/manifest.json" ] && [ -d "$$left/stacks" ]; }; then \
 			rm -rf "./$$left"; \

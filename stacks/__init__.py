@@ -21,15 +21,25 @@ def build(app: "App", fleet: FleetPlan) -> tuple[str, ...]:
     from .cluster_platform import PlatformStack
     from .foundation import FoundationStack
     from .globals import GlobalStack
+    from .google_foundation import GoogleFoundationStack
+    from .google_platform import GooglePlatformStack
+    from .google_regional import GoogleRegionalStack
+    from .google_serving import GoogleServingStack
     from .regional import RegionalStack
     from .serving import ServingStack
 
     names: list[str] = []
     cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
+    google = [cell for cell in fleet.cells if cell.cloud == "gcp"]
     names += [RegionalStack(app, fleet, region).node.id for region in fleet.aws_regions]
+    names += [GoogleRegionalStack(app, fleet, region).node.id for region in sorted({cell.region for cell in google})]
     names += [FoundationStack(app, fleet, cell).node.id for cell in cells]
+    names += [GoogleFoundationStack(app, fleet, cell).node.id for cell in google]
     names += [PlatformStack(app, fleet, cell).node.id for cell in cells]
+    names += [GooglePlatformStack(app, fleet, cell).node.id for cell in google]
     names += [ServingStack(app, fleet, cell).node.id for cell in cells]
+    names += [GoogleServingStack(app, fleet, cell).node.id for cell in google]
+    # Route 53 is the one authority for names, and it needs an AWS account.
     if cells:
         names.append(GlobalStack(app, fleet).node.id)
     return tuple(names)

@@ -5,6 +5,7 @@ from inferfab.kubernetes import cluster_provider
 from inferfab.kubernetes.platform import (
     CapacityPublisherSpec,
     CellObjectsSpec,
+    CiliumSpec,
     ClusterAutoscalerSpec,
     DynamoPlatformSpec,
     EfaSpec,
@@ -12,6 +13,7 @@ from inferfab.kubernetes.platform import (
     GpuOperatorSpec,
     LoadBalancerControllerSpec,
     MigSpec,
+    NetworkOperatorSpec,
     Platform,
     PlatformSpec,
     PrometheusSpec,
@@ -22,6 +24,7 @@ from inferfab.kubernetes.platform import (
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.render.mig import mig_layouts
+from inferfab.render.racks import rack_chart_files
 from inferfab.terraform import App
 
 from .base import AwsStack
@@ -75,14 +78,23 @@ class PlatformStack(AwsStack):
                         metric_namespace=fleet.ownership.aws.capacity_namespace,
                         metric_name=fleet.ownership.aws.capacity_metric,
                     ),
-                    "gpu_operator": GpuOperatorSpec(efa=efa is not None, dra=bool(cell.serving.claims), mig=_mig(cell)),
+                    "gpu_operator": GpuOperatorSpec(
+                        # Images of EKS bring the driver; servers of one's own run another system.
+                        driver_on_image=cell.racks is None,
+                        efa=efa is not None,
+                        dra=bool(cell.serving.claims),
+                        mig=mig_of(cell),
+                    ),
                     "efa_plugin": efa,
                     "efa": EfaSpec(),
+                    "network_operator": NetworkOperatorSpec(sriov=cell.racks.attach == "sriov") if cell.racks else None,
+                    "cilium": CiliumSpec(pod_cidr=cell.racks.pod_cidr) if cell.racks else None,
+                    "fabric_objects": rack_chart_files(cell),
                 }
             ),
         )
 
 
-def _mig(cell: CellPlan) -> MigSpec | None:
+def mig_of(cell: CellPlan) -> MigSpec | None:
     layouts = mig_layouts(cell)
     return MigSpec(layouts=layouts) if layouts else None

@@ -10,6 +10,7 @@ from inferfab.aws.existing_cluster import ExistingCluster, ExistingClusterSpec
 from inferfab.aws.existing_network import ExistingNetwork
 from inferfab.aws.gpu_node_group import GpuNodeGroup
 from inferfab.aws.health_check import HealthCheck
+from inferfab.aws.hybrid_nodes import HybridNodes, HybridNodesSpec, RemoteNetworks
 from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpec
 from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
 from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
@@ -64,11 +65,26 @@ class FoundationStack(AwsStack):
                 ),
             )
             ready = (*ready, *addons.ready)
-        fabric = self._inference_group(network, cluster)
+        # Servers in racks stand in no security group.
+        fabric = self._inference_group(network, cluster) if cell.racks is None else None
         # On destroy nodes leave first: they drain while network and rules still stand.
-        after = (*ready, *nodes.ready, *network.ready, *fabric.ready)
+        after = (*ready, *nodes.ready, *network.ready, *(fabric.ready if fabric else ()))
         self._system_nodes(network, cluster, nodes.arn, after)
-        self._gpu_nodes(network, fabric, nodes.arn, after)
+        if fabric is not None:
+            self._gpu_nodes(network, fabric, nodes.arn, after)
+        if cell.racks is not None:
+            HybridNodes(
+                self,
+                "hybrid-nodes",
+                HybridNodesSpec(
+                    account_id=self.account_id,
+                    region=self.region,
+                    name=self._names.hybrid_node_role,
+                    cluster_name=cluster.name,
+                    trust_anchor_arn=cell.racks.trust_anchor_arn,
+                    permissions_boundary_arn=self.boundary_arn,
+                ),
+            )
         self._controllers(cluster, balancer)
         self._models(cluster)
 
@@ -118,7 +134,13 @@ class FoundationStack(AwsStack):
                 kms_key_arn=self._key.arn,
                 subnet_ids=network.control_plane_subnet_ids,
                 public_access_cidrs=own.access.allowed_cidrs if own.access.kind == "public" else (),
-                private_access_cidrs=own.access.runner_cidrs if own.access.kind == "private" else (),
+                private_access_cidrs=(
+                    *(own.access.runner_cidrs if own.access.kind == "private" else ()),
+                    *((cell.racks.node_cidr, cell.racks.pod_cidr) if cell.racks else ()),
+                ),
+                remote=RemoteNetworks(node_cidr=cell.racks.node_cidr, pod_cidr=cell.racks.pod_cidr)
+                if cell.racks
+                else None,
                 protected=own.protected,
             ),
             after=tuple(role.ready),

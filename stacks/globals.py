@@ -7,6 +7,8 @@ from inferfab.aws.projection import names_of
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.terraform import App
 from inferfab.terraform.aws.elbv2 import DataLb
+from inferfab.terraform.google.compute import DataComputeAddress
+from inferfab.terraform.google.provider import GoogleProvider
 
 from .base import AwsStack
 
@@ -15,7 +17,6 @@ class GlobalStack(AwsStack):
     """Names and budget of an environment."""
 
     def __init__(self, app: App, fleet: FleetPlan) -> None:
-        cells = [cell for cell in fleet.cells if cell.cloud == "aws"]
         super().__init__(app, f"{fleet.ownership.name}-global", fleet, fleet.aws_regions[0].region)
         own = fleet.ownership
         if fleet.cost.budget is not None:
@@ -30,12 +31,15 @@ class GlobalStack(AwsStack):
                 ),
             )
         if fleet.routing.domain is not None and fleet.routing.zone is not None:
-            self._names(fleet, cells)
+            self._names(fleet)
 
-    def _names(self, fleet: FleetPlan, cells: list[CellPlan]) -> None:
-        routing = fleet.routing
+    def _names(self, fleet: FleetPlan) -> None:
+        routing, cells = fleet.routing, fleet.cells
         assert routing.zone is not None
-        there = {cell.name for cell in cells}
+        google = fleet.ownership.gcp
+        if google is not None and any(cell.cloud == "gcp" for cell in cells):
+            # Only to look addresses up.
+            GoogleProvider(self, "google", project=google.project)
         HostedNames(
             self,
             "names",
@@ -49,19 +53,24 @@ class GlobalStack(AwsStack):
                         name=route.tier,
                         hostname=str(route.hostname),
                         spill=route.spill,
-                        cells=tuple(
-                            CellShare(cell=record.cell, weight=record.weight)
-                            for record in route.cells
-                            if record.cell in there
-                        ),
+                        cells=tuple(CellShare(cell=record.cell, weight=record.weight) for record in route.cells),
                     )
                     for route in routing.routes
-                    if any(record.cell in there for record in route.cells)
                 ),
             ),
         )
 
     def _cell(self, cell: CellPlan, domain: str) -> HostedCell:
+        if cell.gcp is not None:
+            address = DataComputeAddress(self, f"{cell.name}-address", name=cell.gcp.address, region=cell.region)
+            return HostedCell(
+                name=cell.name,
+                region=cell.gcp.aws_region,
+                hostname=f"{cell.name}.{domain}",
+                address=address.address,
+                publishes_capacity=False,
+                public=cell.gateway.public,
+            )
         names = names_of(cell)
         balancer = DataLb(self, f"{cell.name}-load-balancer", name=names.load_balancer, region=cell.region)
         return HostedCell(

@@ -116,8 +116,15 @@ def open_bindings(package: dict[str, Any], wheel: Path) -> Bindings:
     paths = {f"package/lib/{folder}/index.js": folder for folder in folders}
     description: dict[str, Any] = {}
     scripts: dict[str, str] = {}
+    structs: dict[str, str] = {}
     with tarfile.open(fileobj=io.BytesIO(blob), mode="r:gz") as tar:
         for member in tar:
+            # The structs of very large resources are in files of their own, which the index takes together.
+            if found := re.fullmatch(r"(package/lib/[\w-]+)/index-structs/structs\d+\.js", member.name):
+                index = f"{found[1]}/index.js"
+                if index in paths and (parts := tar.extractfile(member)) is not None:
+                    structs[paths[index]] = structs.get(paths[index], "") + parts.read().decode()
+                continue
             if member.name not in paths and member.name != "package/.jsii":
                 continue
             stream = tar.extractfile(member)
@@ -126,6 +133,7 @@ def open_bindings(package: dict[str, Any], wheel: Path) -> Bindings:
                 description = json.load(stream)
             else:
                 scripts[paths[member.name]] = stream.read().decode()
+    scripts = {folder: structs.get(folder, "") + text for folder, text in scripts.items()}
     missing = folders - set(scripts)
     if missing:
         raise GeneratorError(f"{wheel.name} has no {', '.join(sorted(missing))}")
@@ -271,7 +279,8 @@ class Reader:
             return f"Mapping[str, {self.annotation(inner, name)}]"
         if type_["fqn"].endswith(".IResolvable"):
             return "object"
-        self.block(self.bindings.type_named(type_["fqn"]), name, "TypedDict", skip=set())
+        within = set(self.options.get("omit_within", ()))
+        self.block(self.bindings.type_named(type_["fqn"]), name, "TypedDict", skip=within)
         return name
 
 
@@ -394,9 +403,14 @@ def module(bindings: Bindings, package: dict[str, Any], elements: list[Element],
             '"""\n\n',
             f"from collections.abc import {', '.join(collections)}\n" if collections else "",
             f"from typing import {', '.join(typing)}\n\n",
-            "" if own_provider else f"from inferfab.terraform.{package_name}.provider import PROVIDER\n",
-            imports("inferfab.terraform.base", used),
-            "from inferfab.terraform.engine import Construct\n\n",
+            *sorted(
+                [
+                    "" if own_provider else f"from inferfab.terraform.{package_name}.provider import PROVIDER\n",
+                    imports("inferfab.terraform.base", used),
+                    "from inferfab.terraform.engine import Construct\n",
+                ]
+            ),
+            "\n",
             f"{release}\n\n" if own_provider else "\n",
             code,
             "\n",

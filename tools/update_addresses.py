@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "stacks" / "addresses"
-ENVIRONMENTS = ("dev", "staging", "prod")
+ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid")
 
 
 def listed(environment: str) -> str:

@@ -64,11 +64,8 @@ def require_stacks(fleet: FleetPlan) -> None:
 
     :raises SynthesisError: if no cell of the fleet has a stack.
     """
-    if not any(cell.cloud == "aws" for cell in fleet.cells):
-        raise SynthesisError(
-            f"{fleet.ownership.name} has no AWS cell, so there is nothing to build yet: there are no Google Cloud "
-            "constructs. `inferfab plan` shows the whole fleet"
-        )
+    if not fleet.cells:
+        raise SynthesisError(f"{fleet.ownership.name} has no cell, so there is nothing to build")
 
 
 def synthesize(fleet: FleetPlan, out: Path) -> tuple[StackFile, ...]:

@@ -348,8 +348,6 @@ def test_ids_of_aws() -> Iterator[Example]:
     yield Fails(there.set(f"{at}.node_subnet_ids[1]", "subnet-xyz"), f"{at}.node_subnet_ids[1]", ("`subnet-xyz`",))
     yield Fails(there.set(f"{at}.inference_subnet_id", "subnet-0a1b2c3d4"), f"{at}.inference_subnet_id", ("subnet",))
     yield Fails(there.set(f"{at}.public_subnet_ids", ["vpc-0a1b2c3d"]), f"{at}.public_subnet_ids[0]", ("subnet",))
-    google = {**THERE, "vpc_id": "main", "node_subnet_ids": ["nodes"], "inference_subnet_id": "gpus"}
-    yield Passes(GOOGLE.set("cells.central-c.network", {**google, "cidr": "10.48.0.0/16"}))
 
 
 @examples("IF-NAM-001")

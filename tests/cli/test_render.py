@@ -64,6 +64,19 @@ def test_somebody_elses_folder_or_file_is_left_alone(run: Run, work: Path, out: 
     assert contents(work) == before
 
 
+@pytest.mark.parametrize("mine", [".git/HEAD", "notes.txt", "use1-a/serving/mine.yaml", "other-cell/x.yaml"])
+def test_what_somebody_put_into_the_output_is_not_deleted(run: Run, work: Path, mine: str) -> None:
+    """One message that names it; the output stays as it was."""
+    run("render", "dev", "--out", "made")
+    file = Path("made", mine)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine", encoding="utf-8")
+    before = contents(work)
+    code, _, err = run("render", "dev", "--out", "made")
+    assert code == 1 and mine.split("/", maxsplit=1)[0] in err and "move them elsewhere" in err
+    assert contents(work) == before
+
+
 def test_a_fleet_with_errors_is_not_rendered(run: Run, work: Path) -> None:
     """The findings of `check`, and no folder."""
     file = Path("environments/dev.yaml")

@@ -28,16 +28,15 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_without_an_aws_cell_there_is_nothing_to_build(run: Run, work: Path) -> None:
-    """One message; an earlier output of another environment stays."""
-    run("synth", "dev")
-    before = contents(work)
+def test_google_alone_is_built_whole(run: Run, work: Path) -> None:
+    """Region, foundation, platform and serving; no global stack, for names need an AWS account."""
     code, out, err = run("synth", "prod-gcp")
-    assert (code, out) == (1, "")
-    assert "inferfab: prod-gcp has no AWS cell, so there is nothing to build yet" in err
-    assert "`inferfab plan` shows the whole fleet" in err
-    assert contents(work) == before
-    assert sorted(path.name for path in work.iterdir()) == ["cdktf.out", "environments"]
+    assert code == 0, err
+    stacks = {path.name for path in (work / "cdktf.out" / "stacks").iterdir()}
+    assert stacks == {
+        f"prod-gcp-{name}" for name in ("us-central1-region", "usc1-c-foundation", "usc1-c-platform", "usc1-c-serving")
+    }
+    assert all(name in out for name in stacks)
 
 
 @pytest.mark.parametrize("command", ["synth", "bootstrap"])

@@ -4,6 +4,7 @@ A rule that is neither answered nor passed over below makes the validator fail, 
 nobody looks at.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -49,12 +50,40 @@ ANSWERED: dict[str, Callable[[Any], bool]] = {
     "!self.contains('/') || self.split('/')[0].size() <= 253": lambda key: "/" not in key or key.index("/") <= 253,
     "!has(self.minAvailable) || (has(self.replicas) && self.replicas == 0) || self.minAvailable <= "
     "(has(self.replicas) ? self.replicas : 1)": _min_available,
+    # NicConfigurationTemplate.
+    "has(self.networkBay) || has(self.linkType)": lambda template: "networkBay" in template or "linkType" in template,
+    "!has(self.networkBay) || !has(self.linkType)": lambda template: not {"networkBay", "linkType"} <= template.keys(),
+    "!has(self.template.networkBay) || self.nicSelector.nicType == '1025'": lambda spec: (
+        "networkBay" not in spec["template"] or spec["nicSelector"]["nicType"] == "1025"
+    ),
+    "!has(self.rawNvConfig) || self.rawNvConfig.all(p, !p.name.matches('.*[[][0-9]+[.][.][0-9]+[]].*'))": (
+        lambda template: (
+            not any(re.search(r"\[[0-9]+\.\.[0-9]+\]", one["name"]) for one in template.get("rawNvConfig", ()))
+        )
+    ),
     # What we render is created, so there is no old object.
     "oldSelf.hasValue() || !has(self.restart)": lambda spec: "restart" not in spec,
 }
 """By the rule's text."""
 
+_SPECTRUM_X = "Spectrum-X: inferfab renders none"
 PASSED_OVER: dict[str, str] = {
+    "!(has(self.template.spectrumXOptimized) && self.template.spectrumXOptimized.enabled) || "
+    "(self.nicSelector.nicType == '1023' || self.nicSelector.nicType == '1025' || "
+    "self.nicSelector.nicType == 'a2dc')": _SPECTRUM_X,
+    "!has(self.multiplaneMode) || !has(self.numberOfPlanes) || self.multiplaneMode == 'none' || "
+    "self.numberOfPlanes != 1": _SPECTRUM_X,
+    "!has(self.multiplaneMode) || !has(self.numberOfPlanes) || self.multiplaneMode != 'none' || "
+    "self.numberOfPlanes == 1": _SPECTRUM_X,
+    "!(has(self.spectrumXOptimized) && self.spectrumXOptimized.enabled) || ((!has(self.linkType) || "
+    "self.linkType == 'Ethernet') && self.numVfs == 1)": _SPECTRUM_X,
+    "!has(self.template.spectrumXOptimized) || !has(self.template.spectrumXOptimized.multiplaneMode) || "
+    "self.template.spectrumXOptimized.multiplaneMode != 'hwplb' || self.nicSelector.nicType == '1023' || "
+    "self.nicSelector.nicType == '1025'": _SPECTRUM_X,
+    "!(has(self.spectrumXOptimized) && self.spectrumXOptimized.enabled) || !(has(self.roceOptimized) && "
+    "self.roceOptimized.enabled)": _SPECTRUM_X,
+    "self == oldSelf": "what is rendered is created: there is no old object",
+    "self.endIndex >= self.startIndex": "nv-ipam: inferfab excludes no addresses",
     "(has(self.checkpointRef) && size(self.checkpointRef) > 0) || has(self.identity)": (
         "checkpoint: the overlay of 1.6 takes the field away, inferfab renders none"
     ),

@@ -130,6 +130,18 @@ def _excerpt_validator(file: str) -> Any:
     return validator(_with_meta(closed(schema)), _definitions())
 
 
+@cache
+def fabric_crds() -> dict[str, Schema]:
+    """What tools/cut_fabric_crds.py wrote, by ``apiVersion Kind``."""
+    made: dict[str, Schema] = json.loads(gzip.decompress((HERE / "schemas" / "fabric-crds.json.gz").read_bytes()))
+    return made
+
+
+@cache
+def _fabric_validator(name: str) -> Any:
+    return validator(_with_meta(closed(copy.deepcopy(fabric_crds()[name]))), _definitions())
+
+
 EXCERPTS = {("external-secrets.io/v1", "ExternalSecret"): "external-secrets-externalsecret.yaml"}
 """Kinds of which the repository keeps a schema of the fields that we may render."""
 
@@ -139,6 +151,8 @@ def schema_problems(document: Document) -> list[str]:
     kind = (str(document.get("apiVersion")), str(document.get("kind")))
     if kind in BY_CRD:
         return problems(_crd_validator(BY_CRD[kind]), document)
+    if " ".join(kind) in fabric_crds():
+        return problems(_fabric_validator(" ".join(kind)), document)
     if kind in EXCERPTS:
         return problems(_excerpt_validator(EXCERPTS[kind]), document)
     if kind in built_in_kinds():

@@ -13,7 +13,7 @@ from inferfab.render.serving import serving_files
 from .check_files import PROOFS, check_files, modules
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp")
+ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid")
 
 
 @cache

@@ -20,7 +20,9 @@ SHIPPED = {
         ("IF-PLC-013", "info"),
         ("IF-PRM-005", "warning"),
     },
-    "prod-gcp": set[tuple[str, str]](),
+    "prod-gcp": {("IF-GCP-004", "info")},
+    "prod-global": {("IF-FAB-005", "info")},
+    "prod-hybrid": set[tuple[str, str]](),
 }
 
 

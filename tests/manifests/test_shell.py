@@ -37,7 +37,10 @@ def test_words_are_the_shells(items: list[str]) -> None:
     if done.returncode or done.stderr or any(item.startswith("~") for item in items):
         return  # not a sentence of the language
     expected = done.stdout.decode().split("\0")[:-1]
-    assert words(line, dict(variables))[0][2:] == expected, line
+    command = shell_commands(line, dict(variables))[0]
+    if not all(word.known for word in command):
+        return  # `$ONE0` is another variable, of which nothing is known
+    assert [word.text for word in command][2:] == expected, line
 
 
 CASES = [

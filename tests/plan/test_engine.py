@@ -199,7 +199,7 @@ def test_roce_bundle() -> None:
 
 def test_marking_reaches_ucx_and_nccl() -> None:
     """Where the fabric lets us mark, both libraries get the same ToS byte."""
-    transport = roce_transport(8, traffic_class=106, nic_resource="rdma/nics")
+    transport = roce_transport(traffic_class=106, nic_resources={"rdma/nics": 8})
     env = {e.name: e.value for e in transport.env}
     assert (env["UCX_IB_TRAFFIC_CLASS"], env["NCCL_IB_TC"]) == ("106", "106")
     assert transport.resources == {"rdma/nics": 8}

@@ -36,7 +36,7 @@ DRAFT_REVISION = "9216db5781bf21249d130ec9da846c4624c16137"
 CLASSES = Path(__file__).resolve().parents[3] / "shared/data/engines/vllm_config_classes_0.31.0.json"
 ROLES: tuple[Role, ...] = ("prefill", "decode", "worker", "shared")
 EFA = efa_transport(4, dranet=False, image_suffix="-efa")
-ROCE = roce_transport(4, traffic_class=106, nic_resource="rdma/roce")
+ROCE = roce_transport(traffic_class=106, nic_resources={"rdma/roce": 4})
 
 FIELDS = {
     "KVTransferConfig": {
@@ -334,7 +334,7 @@ def test_ucx_is_configured_by_names_that_the_pinned_ucx_reads() -> None:
     assert {name for name in env if name.startswith("UCX_")} == {
         "UCX_TLS", "UCX_IB_ADDR_TYPE", "UCX_IB_TRAFFIC_CLASS",
     }  # fmt: skip
-    unmarked = env_of(roce_transport(4, traffic_class=None, nic_resource=None))
+    unmarked = env_of(roce_transport(traffic_class=None, nic_resources={}))
     assert not {"UCX_IB_TRAFFIC_CLASS", "NCCL_IB_TC"} & set(unmarked)
 
 

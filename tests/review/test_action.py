@@ -41,7 +41,7 @@ def test_a_fork_needs_no_secret() -> None:
 
 def test_every_environment_of_this_repository_is_reviewed() -> None:
     asked = next(s for s in WORKFLOW["jobs"]["review"]["steps"] if s.get("uses") == "./")["with"]["env"].split()
-    assert asked == ["dev", "staging", "prod", "prod-gcp"]
+    assert asked == ["dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid"]
     assert sorted(asked) == sorted(p.stem for p in (ROOT / "environments").glob("*.yaml"))
 
 

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN = Path(__file__).parent / "environments"
 ENVIRONMENTS = ("dev", "staging", "prod")
 """The repository's own that become Terraform."""
+FABRICS = ("prod-gcp", "prod-global", "prod-hybrid")
+"""Those on Google Cloud and on owned racks."""
 ALL = (*ENVIRONMENTS, "existing-network", "existing-cluster")
 """And those of this folder."""
 
@@ -27,7 +29,7 @@ Document = Mapping[str, Any]
 
 def file_of(name: str) -> Path:
     """Where an environment is."""
-    folder = ROOT / "environments" if name in ENVIRONMENTS else OWN
+    folder = ROOT / "environments" if name in (*ENVIRONMENTS, *FABRICS) else OWN
     return folder / f"{name}.yaml"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthesized import ENVIRONMENTS, addresses, body_of, changed, stacks
+from synthesized import ENVIRONMENTS, FABRICS, addresses, body_of, changed, stacks
 
 GOLDEN = Path(__file__).parent / "addresses"
 ADVICE = """
@@ -16,7 +16,7 @@ gone: {gone}
 new: {new}"""
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", (*ENVIRONMENTS, *FABRICS))
 def test_addresses_are_the_golden_ones(name: str) -> None:
     """One ``stack address`` a line, sorted; tools/update_addresses.py writes the list."""
     golden = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from synthesized import ALL, stacks
+from synthesized import ALL, FABRICS, stacks
 
 from aws.checkov import Scan, scan
 from inferfab.terraform.skips import recorded_skips
@@ -32,7 +32,7 @@ def with_canary(document: Any) -> Any:
 @pytest.fixture(scope="module")
 def everything() -> dict[str, Any]:
     """All stacks of all environments by name."""
-    return {stack: document for name in ALL for stack, document in stacks(name).items()}
+    return {stack: document for name in (*ALL, *FABRICS) for stack, document in stacks(name).items()}
 
 
 @pytest.fixture(scope="module")

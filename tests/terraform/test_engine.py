@@ -78,7 +78,7 @@ import importlib, pkgutil, sys
 import inferfab
 
 # What is built on the seam starts it too; everything that plans, checks and renders does not.
-SEAM = {"inferfab.terraform", "inferfab.aws", "inferfab.kubernetes"}
+SEAM = {"inferfab.terraform", "inferfab.aws", "inferfab.gcp", "inferfab.kubernetes"}
 
 def walk(package):
     for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):

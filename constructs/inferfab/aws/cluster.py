@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from inferfab.aws.cluster_ids import ClusterName
+from inferfab.aws.hybrid_nodes import RemoteNetworks
+from inferfab.aws.optional import optional
 from inferfab.aws.values import Range, range_id
 from inferfab.record import Record
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
@@ -41,6 +43,8 @@ class EksClusterSpec(Record):
     """At the end of standard support: be upgraded by EKS, or pay six times as much an hour and stay. Default:
     STANDARD; AWS's own default is EXTENDED.
     """
+    remote: RemoteNetworks | None = None
+    """Ranges of hybrid nodes and their pods. Default: none."""
     zonal_shift: bool = False
     """Let AWS move traffic away from an ailing zone. Default: no; a cell has all its nodes in one zone, so there is
     nowhere to move it to.
@@ -112,6 +116,7 @@ class EksCluster(Construct):
             kubernetes_network_config={"ip_family": "ipv4", "service_ipv4_cidr": spec.service_cidr},
             upgrade_policy={"support_type": spec.support_type},
             zonal_shift_config={"enabled": spec.zonal_shift},
+            remote_network_config=optional(_remote(spec)),
             deletion_protection=spec.protected,
             tags={"Name": spec.name},
             depends_on=[logs, *after],
@@ -138,6 +143,15 @@ class EksCluster(Construct):
         self.certificate_authority = cluster.certificate_authority_data
         self.security_group_id = cluster.cluster_security_group_id
         self.version = spec.kubernetes_version
+
+
+def _remote(spec: EksClusterSpec) -> eks.EksClusterRemoteNetworkConfig | None:
+    if spec.remote is None:
+        return None
+    return {
+        "remote_node_networks": {"cidrs": [spec.remote.node_cidr]},
+        "remote_pod_networks": {"cidrs": [spec.remote.pod_cidr]},
+    }
 
 
 def _vpc_config(spec: EksClusterSpec) -> eks.EksClusterVpcConfig:

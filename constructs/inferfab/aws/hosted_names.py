@@ -2,7 +2,7 @@
 
 from inferfab.aws.capacity_health import CapacityHealth, CapacityHealthSpec
 from inferfab.aws.hosted_names_spec import HostedCell, HostedNamesSpec, HostedTier
-from inferfab.aws.name_group import CellTarget, NameGroup, NameGroupSpec
+from inferfab.aws.name_group import CellTarget, NameGroup, NameGroupSpec, answer
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import route53
 from inferfab.terraform.skips import skip_check
@@ -82,11 +82,7 @@ class HostedNames(Construct):
             zone_id=self._zone_id,
             name=cell.hostname,
             type="A",
-            alias={
-                "name": cell.load_balancer_dns_name,
-                "zone_id": cell.load_balancer_zone_id,
-                "evaluate_target_health": False,
-            },
+            **answer(cell, heeds_health=False),
         )
         skip_check(record, "CKV2_AWS_23", "the load balancer is made by the cell's own stack")
         if not cell.public:
@@ -108,7 +104,12 @@ class HostedNames(Construct):
 
     def _free_else_up(self, tier: HostedTier) -> None:
         scope = Construct(self, tier.name)
-        free: dict[str, str | None] = {c.cell: self._free(scope, tier, self._cells[c.cell]) for c in tier.cells}
+        free: dict[str, str | None] = {
+            c.cell: self._free(scope, tier, self._cells[c.cell])
+            if self._cells[c.cell].publishes_capacity
+            else self._gateway_checks[c.cell]
+            for c in tier.cells
+        }
         up = {c.cell: self._gateway_checks[c.cell] for c in tier.cells}
         for role, kind, checks in (("PRIMARY", "free", free), ("SECONDARY", "up", up)):
             name = f"{kind}.{tier.hostname}"
@@ -146,6 +147,7 @@ class HostedNames(Construct):
                 region=self._cells[share.cell].region,
                 load_balancer_dns_name=self._cells[share.cell].load_balancer_dns_name,
                 load_balancer_zone_id=self._cells[share.cell].load_balancer_zone_id,
+                address=self._cells[share.cell].address,
                 weight=share.weight,
                 health_check_id=checks[share.cell],
             )

@@ -30,14 +30,25 @@ class HostedCell(Record):
     region: str
     hostname: HostName
     """The cell's own name: what its gateway is checked under. A tier's name would check whichever cell answers."""
-    load_balancer_dns_name: str
-    load_balancer_zone_id: str
+    load_balancer_dns_name: str | None = None
+    load_balancer_zone_id: str | None = None
+    address: str | None = None
+    """Of a cell outside AWS: its gateway's address, in place of a load balancer's name."""
+    publishes_capacity: bool = True
+    """Its free capacity is in CloudWatch. Default: yes. False: being up counts as having room."""
     public: bool = True
     """Default: its gateway can be reached from the internet. False: Route 53 cannot check it, and the load
     balancer's own target health takes the check's place.
     """
     alerts_topic_arn: str | None = None
     """SNS topic in the cell's region that hears when it is full. Default: none."""
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> Self:
+        balancer = (self.load_balancer_dns_name is None, self.load_balancer_zone_id is None)
+        if balancer not in ((True, True), (False, False)) or balancer[0] == (self.address is None):
+            raise ValueError("give a load balancer's name and zone, or an address")
+        return self
 
 
 class CellShare(Record):

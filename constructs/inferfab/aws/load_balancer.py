@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from inferfab.aws.health_check import HealthCheck, Port
+from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.record import Record
 from inferfab.terraform import Construct, ITerraformDependable, TerraformOutput
 from inferfab.terraform.aws.elbv2 import Lb, LbArguments, LbListener, LbTargetGroup
@@ -42,7 +43,7 @@ class CellLoadBalancerSpec(Record):
     access_logs: AccessLogs | None = None
     """AWS writes them for TLS listeners only, which this one is not. Default: none."""
     listener_port: Port = 443
-    deregistration_delay_seconds: Annotated[int, Field(ge=0, le=3600)] = 1800
+    deregistration_delay_seconds: Annotated[int, Field(ge=0, le=3600)] = DRAIN_SECONDS
     """How long a pod that leaves may finish its streams. Default: half an hour."""
     idle_timeout_seconds: Annotated[int, Field(ge=60, le=6000)] = 1800
     """After which silence a connection is forgotten: longer than the longest wait for a first token. Default: half an

@@ -1,6 +1,7 @@
 """The records under one name that lead to cells: by region, then by weight."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol, Self, TypedDict
 
 from pydantic import Field, model_validator
 
@@ -18,9 +19,11 @@ class CellTarget(Record):
 
     cell: str
     region: str
-    load_balancer_dns_name: str
-    load_balancer_zone_id: str
+    load_balancer_dns_name: str | None = None
+    load_balancer_zone_id: str | None = None
     """Hosted zone of the load balancer's own name."""
+    address: str | None = None
+    """Of a cell outside AWS, in place of both."""
     weight: Annotated[int, Field(ge=0, le=255)] = 100
     """Share among the cells of its region (all cells, where the policy is ``weighted``). Default: equal shares."""
     health_check_id: str | None = None
@@ -47,6 +50,34 @@ class NameGroupSpec(Record):
         if twice:
             raise ValueError(f"{self.hostname} leads to a cell more than once: {', '.join(twice)}")
         return self
+
+
+class Answer(TypedDict, total=False):
+    """What a record answers with: a load balancer's addresses, or one that is written down."""
+
+    alias: route53.Route53RecordAlias
+    records: Sequence[str]
+    ttl: float
+
+
+class Target(Protocol):
+    """Whatever a record may lead to."""
+
+    @property
+    def load_balancer_dns_name(self) -> str | None: ...
+    @property
+    def load_balancer_zone_id(self) -> str | None: ...
+    @property
+    def address(self) -> str | None: ...
+
+
+def answer(target: Target, *, heeds_health: bool) -> Answer:
+    """An address lives as long as the aliases do, 60 seconds."""
+    if target.address is not None:
+        return {"records": [target.address], "ttl": 60}
+    name, zone = target.load_balancer_dns_name, target.load_balancer_zone_id
+    assert name is not None and zone is not None
+    return {"alias": {"name": name, "zone_id": zone, "evaluate_target_health": heeds_health}}
 
 
 class NameGroup(Construct):
@@ -101,11 +132,7 @@ class NameGroup(Construct):
             set_identifier=target.cell,
             weighted_routing_policy={"weight": target.weight},
             health_check_id=optional(target.health_check_id if heeds_health else None),
-            alias={
-                "name": target.load_balancer_dns_name,
-                "zone_id": target.load_balancer_zone_id,
-                "evaluate_target_health": heeds_health,
-            },
+            **answer(target, heeds_health=heeds_health),
         )
 
     def _region(

@@ -8,7 +8,7 @@ from inferfab.aws.launch_template import RootVolume
 from inferfab.aws.network_spec import CellNetworkSpec
 from inferfab.aws.node_interfaces import Interface
 from inferfab.aws.node_labels import Taint
-from inferfab.environment.capacity import Capacity as PlannedCapacity
+from inferfab.environment.capacity import PlannedCapacity
 from inferfab.plan.aws_names import AwsCellNames
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.placement import NodeGroupPlan

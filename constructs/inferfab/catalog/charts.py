@@ -71,9 +71,19 @@ class Image(Record):
         return f"{self.repository}:{self.tag}"
 
 
+class NetworkOperatorImages(Record):
+    """What NVIDIA's network operator runs: one registry and one version for all but the driver."""
+
+    repository: str
+    version: str
+    driver_version: str
+    source: str
+
+
 class ChartFile(FactFile):
     charts: dict[str, Chart]
     images: dict[str, Image]
+    network_operator: NetworkOperatorImages
 
 
 @cache
@@ -92,6 +102,11 @@ def image(name: str) -> Image:
     :raises KeyError: if there is none of that name; that is a mistake in our code.
     """
     return _file().images[name]
+
+
+def network_operator_images() -> NetworkOperatorImages:
+    """Images that a NicClusterPolicy names."""
+    return _file().network_operator
 
 
 def chart_problems(names: Iterable[str], kubernetes: str) -> list[str]:

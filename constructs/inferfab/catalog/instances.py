@@ -9,7 +9,8 @@ from inferfab.catalog.facts import DATA, FactFile, read_facts
 from inferfab.catalog.gpus import Gpu, gpus
 from inferfab.record import Record
 
-Cloud = Literal["aws", "gcp"]
+Cloud = Literal["aws", "gcp", "racks"]
+"""Whose machines they are; ``racks`` are servers of the team's own."""
 InterfaceType = Literal["interface", "efa-only"]
 
 
@@ -38,7 +39,18 @@ class RoceNics(Record):
     rdma_gbps_each: NonNegativeFloat
 
 
-Nics = Annotated[EfaNics | RoceNics, Field(discriminator="kind")]
+class RailNics(Record):
+    """Owned servers: an interface for IP traffic, and a NIC beside each GPU that is a rail of the RDMA fabric."""
+
+    kind: Literal["rails"] = "rails"
+    nic: str
+    """Id of the adapter in ``nics.yaml``."""
+    ip_gbps: PositiveFloat
+    rdma_count: PositiveInt
+    rdma_gbps_each: PositiveFloat
+
+
+Nics = Annotated[EfaNics | RoceNics | RailNics, Field(discriminator="kind")]
 
 
 class InstanceType(Record):
@@ -78,7 +90,7 @@ class InstanceType(Record):
 
         On AWS an EFA shares its card with ENA, so the machine's network bandwidth is the bound of both.
         """
-        if isinstance(self.nics, RoceNics):
+        if not isinstance(self.nics, EfaNics):
             return self.nics.rdma_count * self.nics.rdma_gbps_each
         if not self.nics.efa_interfaces or not self.nics.cards:
             return 0.0
@@ -87,7 +99,7 @@ class InstanceType(Record):
     @property
     def rdma_nic_count(self) -> int:
         """RDMA interfaces of the whole machine; 0 where it has none or no source says how many."""
-        if isinstance(self.nics, RoceNics):
+        if not isinstance(self.nics, EfaNics):
             return self.nics.rdma_count
         return self.nics.efa_interfaces or 0
 

@@ -49,5 +49,5 @@ def machine_size(cloud: Cloud, name: str) -> Size | None:
     else:
         family, _, size = name.rpartition("-")
         vcpus = int(size) if size.isdigit() else 0
-    gib = system_node_facts().gib_per_vcpu[cloud].get(family)
+    gib = system_node_facts().gib_per_vcpu.get(cloud, {}).get(family)
     return Size(cpu_millis=1000 * vcpus, memory_mib=1024 * gib * vcpus) if gib and vcpus else None

@@ -16,9 +16,11 @@ import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
 import inferfab.checks.flag_owners
+import inferfab.checks.gcp
 import inferfab.checks.host_memory
 import inferfab.checks.joining
 import inferfab.checks.layout
+import inferfab.checks.marking
 import inferfab.checks.memory
 import inferfab.checks.money
 import inferfab.checks.names
@@ -31,6 +33,7 @@ import inferfab.checks.placement
 import inferfab.checks.precisions
 import inferfab.checks.promises
 import inferfab.checks.promises_alone
+import inferfab.checks.racks
 import inferfab.checks.references
 import inferfab.checks.scaling
 import inferfab.checks.serving.agreement
@@ -56,6 +59,7 @@ import inferfab.checks.shared_models
 import inferfab.checks.system_nodes
 import inferfab.checks.tier_order
 import inferfab.checks.traffic
+import inferfab.checks.traffic_profiles
 import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules
 from inferfab.catalog.engines import engine_pairs
 from inferfab.checks.facts import Facts
@@ -128,6 +132,9 @@ def sound_part(loaded: Loaded, environment: Environment, errors: Iterable[Findin
     mended: set[tuple[str, ...]] = set()
     for finding in errors:
         place = tuple(str(part) for part in finding.path)
+        if finding.rule.startswith("IF-RCK-") and place[0] == "cells":
+            # An inventory that cannot be says nothing about what would stand on it.
+            dropped.add(place[:2])
         if finding.rule in _DROPS:
             dropped.add(place[:4] if place[0] == "cells" else place[:2])
         mended.add((finding.rule, *place[:2]))
@@ -142,6 +149,8 @@ def sound_part(loaded: Loaded, environment: Environment, errors: Iterable[Findin
             pools[name] = pool.model_copy(update={"fabric": "auto"}) if wrong_fabric else pool
     cells = {}
     for name, cell in environment.cells.items():
+        if ("cells", name) in dropped:
+            continue
         here = {p: o for p, o in cell.pools.items() if p in pools and ("cells", name, "pools", p) not in dropped}
         update: dict[str, object] = {"pools": here}
         if ("IF-FAB-001", "cells", name) in mended or {

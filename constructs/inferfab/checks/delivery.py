@@ -103,11 +103,11 @@ def sources_are_readable(facts: Facts) -> Iterator[Problem]:
 def models_fit_the_disk(facts: Facts) -> Iterator[Problem]:
     said = set()
     for cell in facts.fleet.cells:
-        for holder in cell.serving.cache.holders:
-            group = cell.node_group(holder.node_group) if holder.node_group else None
-            if group is None or not group.local_nvme_gb or group.pool in said:
+        for group in cell.node_groups:
+            if not group.local_nvme_gb or group.pool in said:
                 continue
-            needed = _MODEL_ROOM * sum(source.bytes for source in holder.sources) / 1e9
+            here = [h for h in cell.serving.cache.holders if h.node_group == group.name]
+            needed = _MODEL_ROOM * sum(source.bytes for holder in here for source in holder.sources) / 1e9
             if needed > group.local_nvme_gb:
                 said.add(group.pool)
                 yield Problem(

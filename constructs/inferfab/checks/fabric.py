@@ -43,6 +43,8 @@ def transfer_keeps_budget(facts: Facts) -> Iterator[Problem]:
         assert t is not None
         if t.keeps_budget or t.needed_gbps is None or pool.roles[0].fabric.kind == "tcp":
             continue
+        if t.needed_gbps <= t.line_gbps * t.efficiency:
+            continue  # it is what leaves or other traffic take: IF-FAB-051
         yield Problem(
             ("pools", pool.name, "kv_transfer_share_of_ttft"),
             f"{t.bytes_per_request / 1e6:,.0f} MB for {t.prompt_tokens:,} tokens in {t.budget_ms:,.0f} ms ask for "

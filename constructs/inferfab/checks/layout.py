@@ -55,8 +55,8 @@ def layouts_fit(facts: Facts) -> Iterator[Problem]:
 def packets_fit(facts: Facts) -> Iterator[Problem]:
     for cell in facts.fleet.cells:
         marking = cell.fabric.marking
-        if marking is None:
-            continue
+        if marking is None or marking.settable:
+            continue  # in racks of one's own: IF-FAB-052
         most, least = limit("gcp_rdma_network_mtu"), _ROCE_PAYLOAD_BYTES + _ROCE_HEADERS_BYTES
         if marking.mtu > most:
             what = f"an MTU of {marking.mtu} on a network that takes {most}"
@@ -79,7 +79,7 @@ def packets_fit(facts: Facts) -> Iterator[Problem]:
 def locality_is_shown(facts: Facts) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
     for at in facts.roles():
-        silent = at.cell.cloud == "aws" and at.role.fabric.locality_layers is None
+        silent = at.group.cloud == "aws" and at.role.fabric.locality_layers is None
         if at.pool.kv_transfer is None or not silent or at.role.fabric.kind == "tcp":
             continue
         if (at.pool.name, at.group.instance) not in seen:

@@ -76,6 +76,10 @@ def prices_known(facts: Facts) -> Iterator[Problem]:
         key = (cell.cloud, cell.region, pool.price.instance, pool.price.kind)
         if pool.price.basis == "unknown" and key not in seen:
             seen.add(key)  # one line of the overlay is a price for all of them
+            if cell.racks is not None:
+                fix = "add `usd_per_server_hour`, with write-off, power and room"
+                yield Problem(("cells", pool.cell, "racks"), pool.price.how.partition(";")[0], fix, of_key=True)
+                continue
             yield Problem(
                 ("cells", pool.cell, "pools", pool.name),
                 pool.price.how.partition(";")[0],

@@ -33,7 +33,7 @@ _RESERVED = 5
 def addresses_suffice(facts: Facts) -> Iterator[Problem]:
     for cell in facts.fleet.cells:
         subnet = next((s for s in cell.network.subnets if s.purpose == "inference"), None)
-        if subnet is None:
+        if subnet is None or cell.racks is not None:  # racks have addresses of their own
             continue
         nodes = sum(g.nodes.max for g in cell.node_groups)
         whole = ipaddress.IPv4Network(cell.network.cidr)

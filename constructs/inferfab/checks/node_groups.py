@@ -46,6 +46,8 @@ def node_group_size(facts: Facts) -> Iterator[Problem]:
     names = {"aws": "eks_nodes_per_node_group", "gcp": "gke_nodes_per_node_pool_zone"}
     replicas = {(at.cell.name, at.group.name): at.replicas_path(facts) for at in facts.roles()}
     for group in facts.fleet.node_groups:
+        if group.cloud == "racks":
+            continue  # the inventory bounds them: IF-RCK-009
         most = limit(names[group.cloud])
         if group.nodes.max > most:
             here = facts.environment.cells[group.cell].pools[group.pool]

@@ -15,6 +15,7 @@ from inferfab.plan.placement import choose_instance
 OFFERS: dict[Cloud, str] = {
     "aws": "EFA (libfabric) on P and larger G machines; AWS sells no RoCE. Its secondary RDMA networks are opt-in "
         "with a commitment and not supported here yet",
+    "racks": "RoCE on the rails of owned servers; EFA is an AWS network",
     "gcp": "RoCE on A3 Ultra, A4 and A4X; EFA is an AWS network",
 }  # fmt: skip
 
@@ -35,7 +36,7 @@ def placements(facts: Facts) -> Iterator[tuple[str, Cloud, str, str, Pool]]:
         for pool_name in cell.pools:
             pool = facts.environment.pools.get(pool_name)
             if pool is not None:
-                yield name, cell.cloud, cell.region, pool_name, pool
+                yield name, cell.machines, cell.region, pool_name, pool
 
 
 def largest_worker(pool: Pool) -> int:
@@ -69,7 +70,8 @@ def machine_of(cloud: Cloud, region: str, pool: Pool) -> InstanceType | None:
 def machine_exists(facts: Facts) -> Iterator[Problem]:
     seen: set[tuple[str, Cloud]] = set()
     for cell, cloud, region, name, pool in placements(facts):
-        if (name, cloud) in seen or machine_of(cloud, region, pool) is not None:
+        # What a pool on racks asks for is held against the racks' own servers: IF-RCK-008.
+        if cloud == "racks" or (name, cloud) in seen or machine_of(cloud, region, pool) is not None:
             continue
         seen.add((name, cloud))
         path: YamlPath = ("pools", name, "instance" if pool.instance else "gpu")
@@ -116,12 +118,12 @@ def machine_exists(facts: Facts) -> Iterator[Problem]:
     source="AWS EFA and Google RoCE documentation; NVIDIA Dynamo EFA guide",
 )
 def fabric_offered(facts: Facts) -> Iterator[Problem]:
-    wrong = {"aws": "roce", "gcp": "efa"}
+    wrong: dict[Cloud, str] = {"aws": "roce", "gcp": "efa", "racks": "efa"}
     for name, cell in facts.environment.cells.items():
-        if cell.fabric and cell.fabric.kind == wrong[cell.cloud]:
+        if cell.fabric and cell.fabric.kind == wrong[cell.machines]:
             yield Problem(
                 ("cells", name, "fabric", "kind"),
-                f"{cell.cloud} does not offer {cell.fabric.kind}: it has {OFFERS[cell.cloud]}",
+                f"{cell.machines} does not offer {cell.fabric.kind}: it has {OFFERS[cell.machines]}",
                 "leave `fabric` out, or write the cloud's own",
             )
     seen: set[tuple[str, str]] = set()

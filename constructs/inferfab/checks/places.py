@@ -22,7 +22,7 @@ def once(places: Iterator[Placed]) -> Iterator[Placed]:
 
 
 def machine(at: Placed) -> InstanceType:
-    return instances(at.cell.cloud)[at.group.instance]
+    return instances(at.group.cloud)[at.group.instance]
 
 
 def stated_flags(facts: Facts) -> Iterator[tuple[Placed, str, str | int | float | bool]]:

@@ -136,7 +136,7 @@ def more_gpus(facts: Facts, at: Placed, keeps: Keeps) -> list[str]:
             return [f"use `tensor_parallel: {tensor}`"]
     larger = [
         i
-        for i in instances(at.cell.cloud).values()
+        for i in instances(at.group.cloud).values()
         if i.gpu == at.group.gpu and i.gpu_count > at.group.gpus_per_node and not i.capacity_block_only
     ]
     for count in sorted({i.gpu_count for i in larger}):
@@ -150,7 +150,7 @@ def more_gpus(facts: Facts, at: Placed, keeps: Keeps) -> list[str]:
 def other_gpus(facts: Facts, at: Placed, keeps: Keeps) -> list[str]:
     """GPUs of the same cloud with which the worker as it is, or split over one node, would do."""
     counts: dict[str, int] = {}
-    for machine in instances(at.cell.cloud).values():
+    for machine in instances(at.group.cloud).values():
         if machine.capacity_block_only:
             continue
         counts[machine.gpu] = max(counts.get(machine.gpu, 0), machine.gpu_count)

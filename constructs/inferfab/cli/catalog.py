@@ -12,6 +12,8 @@ class Kind(StrEnum):
     gpus = "gpus"
     aws = "aws"
     gcp = "gcp"
+    racks = "racks"
+    leaves = "leaves"
 
 
 class CatalogFormat(StrEnum):
@@ -20,7 +22,10 @@ class CatalogFormat(StrEnum):
 
 
 def catalog_command(
-    kind: Annotated[Kind, typer.Argument(help="Models, GPUs, or the machine types of a cloud.", show_default=False)],
+    kind: Annotated[
+        Kind,
+        typer.Argument(help="Models, GPUs, machine types, servers, switches.", show_default=False),
+    ],
     format: Annotated[
         CatalogFormat, typer.Option("--format", "-f", help="For people or machines.")
     ] = CatalogFormat.text,

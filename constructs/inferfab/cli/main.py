@@ -4,7 +4,25 @@ from typing import Annotated
 
 import typer
 
-from inferfab.cli import bootstrap, catalog, check, diff, explain, init, plan, render, review, schema, synth
+from inferfab.cli import (
+    bootstrap,
+    catalog,
+    check,
+    diff,
+    explain,
+    init,
+    plan,
+    profile,
+    rehearse,
+    render,
+    retune,
+    review,
+    schema,
+    simulate,
+    size,
+    synth,
+    traffic,
+)
 from inferfab.cli.guard import guarded
 
 app = typer.Typer(
@@ -22,7 +40,25 @@ app = typer.Typer(
     Exit codes: 0 fine, 1 an error in a file, 2 wrong usage; `inferfab review --help` has its own.""",
 )
 
-for module in (init, check, plan, diff, review, bootstrap, synth, render, explain, schema, catalog):
+for module in (
+    init,
+    check,
+    plan,
+    diff,
+    review,
+    bootstrap,
+    synth,
+    render,
+    retune,
+    rehearse,
+    traffic,
+    profile,
+    simulate,
+    size,
+    explain,
+    schema,
+    catalog,
+):
     module.register(app)
 
 

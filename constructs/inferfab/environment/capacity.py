@@ -42,3 +42,12 @@ class CapacityBlock(Input):
 
 
 Capacity = Annotated[OnDemand | Spot | Reservation | CapacityBlock, Field(discriminator="kind")]
+
+
+class Owned(Input):
+    """Servers that stand in racks of the team's own. Never written in a file: an inventory says it."""
+
+    kind: Literal["owned"] = "owned"
+
+
+PlannedCapacity = Annotated[OnDemand | Spot | Reservation | CapacityBlock | Owned, Field(discriminator="kind")]

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from inferfab.environment.base import Cidr, Count, Input, Items, Name, PositiveCount, matching
+from inferfab.environment.base import Cidr, Count, Input, Items, Name, PositiveCount, contradiction, matching
 from inferfab.environment.pools import PoolInCell
+from inferfab.environment.racks import Racks
 
 
 class NewNetwork(Input):
@@ -93,14 +94,59 @@ class EfaFabric(Input):
     """
 
 
+Dscp = Annotated[int, Field(ge=0, le=63)]
+PriorityCode = Annotated[int, Field(ge=1, le=7)]
+"""Priority of Ethernet frames; 0 is that of everything else."""
+
+
+class EcnThresholds(Input):
+    """When a leaf marks packets of the lossless queue."""
+
+    min_bytes: Annotated[int, Field(ge=1_000, le=100_000_000)]
+    """Below this nothing is marked."""
+    max_bytes: Annotated[int, Field(ge=1_000, le=100_000_000)]
+    """Above it everything."""
+    mark_percent: Annotated[int, Field(ge=1, le=100)]
+    """Share of marked packets just below the upper threshold."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "EcnThresholds":
+        if self.max_bytes < self.min_bytes:
+            raise contradiction(
+                f"max_bytes {self.max_bytes:,} is below min_bytes {self.min_bytes:,}",
+                f"write `max_bytes: {self.min_bytes}` or more",
+            )
+        return self
+
+
 class RoceFabric(Input):
     """RoCEv2: RDMA over Ethernet on a network of its own (Google A3 Ultra, A4, A4X; owned racks)."""
 
     kind: Literal["roce"]
     rdma_cidr: Cidr | None = None
-    """Range of the RDMA subnets, one a NIC. Default: the upper half of the cell's range."""
-    dscp: Annotated[int, Field(ge=0, le=63)] = 26
+    """Range of the RDMA subnets, one a NIC. Default: the upper half of the cell's range; owned racks must name it."""
+    attach: Literal["dranet", "networks"] | None = None
+    """Google: how pods reach the NICs. Default `dranet`: a claim for the NICs beside the pod's GPUs. `networks`: all of
+    a node by annotation, for workers that fill a node.
+    """
+    dscp: Dscp = 26
     """DSCP of RoCE data, where the fabric lets us mark. Default: 26."""
+    priority: PriorityCode = 3
+    """Its priority, traffic class, queue and priority group on owned racks. Default: 3."""
+    cnp_dscp: Dscp = 48
+    """DSCP of congestion notifications on owned racks. Default: 48."""
+    cnp_priority: PriorityCode = 6
+    """Their priority; strict, and not lossless. Default: 6."""
+    congestion_control: Literal["dcqcn", "pfc_only"] = "dcqcn"
+    """Owned racks: `dcqcn` slows senders by ECN marks; `pfc_only` leaves it to pauses, for a fabric of one leaf.
+    Default: dcqcn.
+    """
+    ecn: EcnThresholds | None = None
+    """Owned racks. Default: SONiC's own for lossless traffic, 1 MiB to 2 MiB at 5 %."""
+    host_mtu: Annotated[int, Field(ge=1280, le=9216)] | None = None
+    """MTU of the servers' NICs and of the pods' interfaces. Default: 9000 on owned racks; Google's is fixed."""
+    switch_mtu: Annotated[int, Field(ge=1280, le=9216)] | None = None
+    """MTU of the leaves' ports, which is checked there and not set. Default: 9216."""
 
 
 class TcpFabric(Input):
@@ -148,5 +194,12 @@ class Cell(Input):
     """Share of the environment's traffic. Default: equal among the cells that name none."""
     system_nodes: SystemNodes = SystemNodes()
     gateways: Gateways = Gateways()
+    racks: Racks | None = None
+    """Owned racks that join the cell's EKS cluster as hybrid nodes; its pools then stand on them. Default: none."""
     pools: Annotated[dict[Name, PoolInCell | None], Field(min_length=1)]
     """Pools that run here; each may say what differs here."""
+
+    @property
+    def machines(self) -> Literal["aws", "gcp", "racks"]:
+        """Whose machine types its pools stand on."""
+        return "racks" if self.racks is not None else self.cloud

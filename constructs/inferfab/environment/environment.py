@@ -59,6 +59,13 @@ TagKey = Annotated[
 ]
 
 
+def _not_system(pool: str) -> str:
+    """Node groups are named by their pools."""
+    if pool == "system":
+        raise impossible("`system` is the node group that every cell has for what needs no GPU", "choose another name")
+    return pool
+
+
 class KeptApart(Input):
     """Ranges of other traffic that must not meet inference traffic."""
 
@@ -110,7 +117,7 @@ class Environment(Input):
     models: Annotated[dict[Name, ServedModel], Field(min_length=1)]
     tiers: Annotated[dict[Name, Tier], Field(min_length=1)] | None = None
     """Default: `priority`, `standard` and `batch` with the promises described there."""
-    pools: Annotated[dict[Name, Pool], Field(min_length=1)]
+    pools: Annotated[dict[Annotated[Name, AfterValidator(_not_system)], Pool], Field(min_length=1)]
     """GPUs of one tier; declared here once, placed by the cells."""
     cells: Annotated[dict[Name, Cell], Field(min_length=1)]
     """Where pools run: each cell is one zone, one cluster, one fabric."""

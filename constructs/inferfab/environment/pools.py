@@ -17,6 +17,7 @@ from inferfab.environment.base import (
 )
 from inferfab.environment.capacity import Capacity, OnDemand
 from inferfab.environment.tiers import Workload
+from inferfab.environment.traffic import Traffic
 
 FabricChoice = Literal["auto", "efa", "roce", "tcp"]
 Locality = Literal["none", "preferred", "required"]
@@ -95,6 +96,8 @@ class _Pool(Input):
     """Network that carries KV cache. Default `auto`: EFA on AWS, RoCE on Google, where the machine has it."""
     workload: Workload | None = None
     """Default: the tier's."""
+    traffic: Traffic | None = None
+    """What `simulate` and `size` replay for it, all cells together. Default: its part of the tier's."""
     frontends: Annotated[PositiveCount, Field(le=100)] = 2
     """Instances of the pool's frontend, on system nodes. Default: 2. Where one model is sold in several tiers, the
     router over its tiers has as many as the pool that asks for most.

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inferfab.environment.base import Input, Items, Milliseconds, Tokens
+from inferfab.environment.traffic import Traffic
 
 Metric = Literal["ttft", "itl", "whole_answer"]
 Spill = Literal["never", "when_down", "any"]
@@ -51,3 +52,5 @@ class Tier(Input):
     """When requests may leave their nearest cells: `never`, `when_down`, or `any` time. Default: priority
     `when_down`, others `any`.
     """
+    traffic: Traffic | None = None
+    """What `simulate` and `size` replay for its pools, all cells together. Default: what they are told."""

@@ -17,6 +17,8 @@ class AwsCellNames(Record):
     node_role: str
     system_node_group: str
     cni_role: str
+    hybrid_node_role: str = ""
+    """Of servers in owned racks. Empty in plans of earlier releases."""
     cluster_key: str
     """KMS alias of the key that encrypts Kubernetes secrets, node disks and logs."""
     models_key: str
@@ -78,6 +80,7 @@ def aws_cell_names(
         # In somebody else's cluster there may be a `system` already.
         system_node_group=f"{environment}-system" if cluster_exists else "system",
         cni_role=role("cni"),
+        hybrid_node_role=role("hybrid-node"),
         cluster_key=f"alias/{prefix}-cluster",
         models_key=f"alias/{environment}-models",
         capacity_log_group=f"/inferfab/{prefix}/capacity",

@@ -7,7 +7,7 @@ from pydantic import NonNegativeFloat
 
 from inferfab.catalog.instances import Cloud
 from inferfab.catalog.prices import PriceKind, price_file, price_table
-from inferfab.environment.capacity import Capacity, CapacityBlock
+from inferfab.environment.capacity import CapacityBlock, Owned, PlannedCapacity
 from inferfab.environment.money import PriceOverlay
 from inferfab.plan.quantities import HOURS_PER_MONTH, Range
 from inferfab.record import Record
@@ -66,7 +66,12 @@ class CostPlan(Record):
 
 
 def hourly_price(
-    cloud: Cloud, region: str, instance: str, capacity: Capacity, overlay: tuple[PriceOverlay, ...]
+    cloud: Cloud,
+    region: str,
+    instance: str,
+    capacity: PlannedCapacity,
+    overlay: tuple[PriceOverlay, ...],
+    owned_usd: float | None = None,
 ) -> HourlyPrice:
     """The price of an instance-hour under the way it is bought.
 
@@ -74,6 +79,8 @@ def hourly_price(
     published bound on the on-demand price, and otherwise from 0 to unknown. A reservation is billed at the
     on-demand rate, used or not, so the team's on-demand rate is its rate too.
     """
+    if isinstance(capacity, Owned):
+        return _owned(instance, owned_usd)
     kind: PriceKind = "on_demand" if capacity.kind == "reservation" else capacity.kind
     own = _own(cloud, region, instance, capacity.kind, overlay) or _own(cloud, region, instance, kind, overlay)
     if own:
@@ -90,6 +97,15 @@ def hourly_price(
         how = f"{found.source}, {found.as_of}"
         return HourlyPrice(instance=instance, kind=capacity.kind, usd=usd, basis="catalog", how=how)
     return _bounded(cloud, region, instance, capacity.kind, kind, overlay)
+
+
+def _owned(instance: str, usd: float | None) -> HourlyPrice:
+    """:param usd: what the inventory states."""
+    if usd is not None:
+        how = "stated in the inventory of the racks"
+        return HourlyPrice(instance=instance, kind="owned", usd=Range.exact(usd), basis="environment", how=how)
+    how = f"what a {instance} of your own costs is not known; give `racks.usd_per_server_hour`"
+    return HourlyPrice(instance=instance, kind="owned", usd=Range(low=0.0, high=None), basis="unknown", how=how)
 
 
 def _own(cloud: Cloud, region: str, instance: str, kind: str, overlay: tuple[PriceOverlay, ...]) -> PriceOverlay | None:

@@ -2,11 +2,13 @@
 
 from typing import Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt
 
-from inferfab.catalog.instances import EfaNics, InstanceType, RoceNics
-from inferfab.environment.cells import Cell, EfaFabric, RoceFabric
+from inferfab.catalog.instances import EfaNics, InstanceType, RailNics, RoceNics
+from inferfab.environment.cells import Cell, EfaFabric
 from inferfab.environment.pools import FabricChoice
+from inferfab.plan.marking import Marking, plan_marking
+from inferfab.plan.separation import Separation, plan_separation
 from inferfab.plan.transport import FabricKind
 from inferfab.record import Record
 
@@ -22,30 +24,11 @@ class NicPlan(Record):
 
     card: NonNegativeInt
     device: NonNegativeInt
-    type: Literal["interface", "efa-only", "gvnic", "mrdma"]
+    type: Literal["interface", "efa-only", "gvnic", "mrdma", "rail"]
     subnet: str
     """Name of the subnet in the cell's network plan."""
     gbps: NonNegativeFloat
     """Line rate of the card; interfaces on one card share it."""
-
-
-class Marking(Record):
-    """How RoCE data is marked, at every hop the same."""
-
-    dscp: NonNegativeInt
-    traffic_class: NonNegativeInt
-    """ToS byte: DSCP in the upper six bits, ECN-capable transport in the lower two."""
-    mtu: PositiveInt
-    settable: bool
-    """False where the fabric's owner marks and queues (Google)."""
-
-
-class Separation(Record):
-    """What happens to one other kind of traffic beside inference traffic."""
-
-    traffic: Literal["storage", "training", "model loading", "other tenants"]
-    kept_apart: Literal["yes", "partly", "no"]
-    how: str
 
 
 class CellFabricPlan(Record):
@@ -74,15 +57,24 @@ class RoleFabricPlan(Record):
     """A data-parallel rank's part of that. One prompt goes from one rank to one rank, and the others are busy too."""
     efficiency: NonNegativeFloat
     locality_layers: NonNegativeInt | None
+    oversubscription: float = 1.0
+    """How many times the line rate of servers exceeds that of uplinks, where a transfer may cross leaves."""
+    shared_part: float = 1.0
+    """Part of a NIC that is left to transfers while other traffic uses it too: 1 where it has NICs of its own."""
     note: str = ""
 
     @property
     def usable_gbps_per_worker(self) -> float:
-        return self.line_gbps_per_worker * self.efficiency
+        return self.line_gbps_per_worker * self.usable_part
 
     @property
     def usable_gbps_per_rank(self) -> float:
-        return self.line_gbps_per_rank * self.efficiency
+        return self.line_gbps_per_rank * self.usable_part
+
+    @property
+    def usable_part(self) -> float:
+        """Of the line rate: what transfers reach, over what leaves lose, less what other traffic takes."""
+        return self.efficiency * self.shared_part / self.oversubscription
 
 
 def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType, *, moves: bool) -> FabricKind:
@@ -98,39 +90,53 @@ def fabric_kind(cell: Cell, choice: FabricChoice, machine: InstanceType, *, move
     if cell.fabric is not None and (cell.fabric.kind == "tcp" or machine.rdma_gbps > 0):
         return cell.fabric.kind
     if machine.rdma_gbps > 0:
-        return "efa" if cell.cloud == "aws" else "roce"
+        return "efa" if cell.machines == "aws" else "roce"
     return "tcp"
 
 
 def plan_cell_fabric(cell: Cell, kind: FabricKind) -> CellFabricPlan:
     """What holds for the whole cell; ``kind`` is the best that any of its pools uses."""
-    marking = None
-    if kind == "roce":
-        fabric = cell.fabric if isinstance(cell.fabric, RoceFabric) else RoceFabric(kind="roce")
-        # Google's RoCE VPC takes an MTU of 8896 and queues by itself (cluster-toolkit modules/network/gpu-rdma-vpc).
-        marking = Marking(dscp=fabric.dscp, traffic_class=fabric.dscp << 2 | 0b10, mtu=8896, settable=False)
     plugin = None
     if kind == "efa":
         plugin = cell.fabric.plugin if isinstance(cell.fabric, EfaFabric) else "device-plugin"
-    label = (
-        "topology.k8s.aws/network-node-layer-N (deepest)"
-        if cell.cloud == "aws"
-        else "cloud.google.com/gce-topology-subblock"
-    )
     return CellFabricPlan(
         kind=kind,
         plugin=plugin,
-        marking=marking,
-        separation=_SEPARATION[kind],
-        locality_label=label,
-        crosses="neither zone nor VPC" if kind != "tcp" else "zones and VPCs, at TCP's price",
+        marking=plan_marking(cell) if kind == "roce" else None,
+        separation=plan_separation(cell, kind),
+        locality_label=LOCALITY_LABELS[cell.machines],
+        crosses=_crosses(cell, kind),
     )
 
 
-def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: int, ranks: int = 1) -> RoleFabricPlan:
+LOCALITY_LABELS = {
+    "aws": "topology.k8s.aws/network-node-layer-N (deepest)",
+    "gcp": "cloud.google.com/gce-topology-subblock",
+    "racks": "inferfab/rack",
+}
+"""Node label of the smallest closeness, by whose machines they are."""
+
+
+def _crosses(cell: Cell, kind: FabricKind) -> str:
+    if cell.racks is not None and kind == "roce":
+        return "nothing but the leaves of the inventory"
+    return "neither zone nor VPC" if kind != "tcp" else "zones and VPCs, at TCP's price"
+
+
+def plan_role_fabric(
+    kind: FabricKind,
+    machine: InstanceType,
+    gpus_per_worker: int,
+    ranks: int = 1,
+    *,
+    oversubscription: float = 1.0,
+    shared_part: float = 1.0,
+) -> RoleFabricPlan:
     """NIC layout of a node and the part of it that a worker of ``gpus_per_worker`` GPUs gets.
 
     :param ranks: data-parallel ranks of the worker.
+    :param oversubscription: of the leaves that a transfer may cross.
+    :param shared_part: part of a NIC that other traffic leaves.
     """
     interfaces = machine.rdma_nic_count if kind != "tcp" else 0
     nodes = max(1, -(-gpus_per_worker // machine.gpu_count))
@@ -153,6 +159,8 @@ def plan_role_fabric(kind: FabricKind, machine: InstanceType, gpus_per_worker: i
         line_gbps_per_rank=line_of_rank,
         efficiency=1.0 if kind == "tcp" else RDMA_EFFICIENCY,
         locality_layers=machine.locality_layers,
+        oversubscription=oversubscription if kind == "roce" else 1.0,
+        shared_part=shared_part if kind == "roce" else 1.0,
         note=note,
     )
 
@@ -175,6 +183,13 @@ def node_layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
             for n in range(nics.rdma_count if kind == "roce" else 0)
         ]
         return tuple(plain + rdma)
+    if isinstance(nics, RailNics):
+        own = NicPlan(card=0, device=0, type="interface", subnet="nodes", gbps=nics.ip_gbps)
+        rails = [
+            NicPlan(card=1 + n, device=0, type="rail", subnet=f"rdma-{n}", gbps=nics.rdma_gbps_each)
+            for n in range(nics.rdma_count if kind == "roce" else 0)
+        ]
+        return (own, *rails)
     assert isinstance(nics, EfaNics)
     layout = nics.layout or ((0, 0, "interface"),)
     per_card = card_gbps(machine)
@@ -187,46 +202,8 @@ def node_layout(kind: FabricKind, machine: InstanceType) -> tuple[NicPlan, ...]:
 
 def card_gbps(machine: InstanceType) -> float:
     """Line rate of one network card; machines with one card have all of it there."""
-    if isinstance(machine.nics, RoceNics):
+    if not isinstance(machine.nics, EfaNics):
         return machine.nics.rdma_gbps_each
     cards = machine.nics.cards or 1
     sharing = cards if machine.nics.card0_can_efa or cards == 1 else cards - 1
     return machine.network_gbps / sharing
-
-
-_SEPARATION: dict[FabricKind, tuple[Separation, ...]] = {
-    "efa": (
-        Separation(
-            traffic="storage", kept_apart="partly",
-            how="storage runs over IP on card 0 only; KV transfer uses every card, card 0's EFA too where the card "
-                "has one, so a storage burst can delay that card's part of a transfer",
-        ),
-        Separation(
-            traffic="training", kept_apart="partly",
-            how="other security group, subnet and nodes, so no training pod reaches these NICs; EFA's switches are "
-                "AWS's and shared, so congestion there is not excluded",
-        ),
-        Separation(
-            traffic="model loading", kept_apart="partly",
-            how="weights come over IP on card 0, and before a worker is ready; a worker that loads beside a serving "
-                "one shares card 0 with it",
-        ),
-        Separation(traffic="other tenants", kept_apart="no", how="EFA is a shared fabric; only a placement group or "
-            "reservation bounds who is near"),
-    ),
-    "roce": (
-        Separation(traffic="storage", kept_apart="yes", how="storage runs over gVNIC; the RDMA NICs stand in a VPC "
-            "of their own that takes no IP traffic but RoCE"),
-        Separation(traffic="training", kept_apart="yes", how="a RoCE VPC of its own, and whole nodes; reservation "
-            "blocks bound who shares a switch"),
-        Separation(traffic="model loading", kept_apart="yes", how="weights come over gVNIC"),
-        Separation(traffic="other tenants", kept_apart="partly", how="the provider queues and marks; we cannot set "
-            "PFC, ECN or DSCP there"),
-    ),
-    "tcp": (
-        Separation(traffic="storage", kept_apart="no", how="everything shares the node's IP interfaces"),
-        Separation(traffic="training", kept_apart="partly", how="other security group, subnet and nodes"),
-        Separation(traffic="model loading", kept_apart="no", how="everything shares the node's IP interfaces"),
-        Separation(traffic="other tenants", kept_apart="no", how="ordinary cloud network"),
-    ),
-}  # fmt: skip

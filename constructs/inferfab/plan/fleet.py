@@ -16,12 +16,15 @@ from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
+from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
+from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
 from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
+from inferfab.plan.racks.racks import RacksPlan, plan_racks
 from inferfab.plan.references import unsound
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
@@ -47,6 +50,8 @@ class Ownership(Record):
     access: Access
     protected: bool
     aws: AwsGlobalNames
+    gcp: GcpGlobalNames | None = None
+    """None without a Google Cloud project."""
     alert_emails: tuple[str, ...]
     """Who is asked to subscribe to alarms and budget."""
     kept_apart: KeptApart
@@ -77,12 +82,18 @@ class CellPlan(Record):
     traffic_share: float
     aws: AwsCellNames | None
     """Names of the cell's AWS resources; None on another cloud."""
+    gcp: GcpCellNames | None = None
+    """Names of the cell's Google Cloud resources; None on another cloud."""
     cluster: str
     cluster_exists: bool
     kubernetes: str
     ami_release: str | None
     network: NetworkPlan
     fabric: CellFabricPlan
+    racks: RacksPlan | None = None
+    """Owned racks that the cell's pools stand on."""
+    locality: LocalityPlan | None = None
+    """None in plans of earlier releases."""
     gateway: GatewayPlan
     system_instance: str
     system_nodes: PositiveInt
@@ -285,6 +296,11 @@ def _plan(environment: Environment) -> FleetPlan:
             access=environment.access,
             protected=environment.protected,
             aws=aws_global_names(environment.name),
+            gcp=gcp_global_names(
+                environment.name, environment.accounts.gcp.project, environment.accounts.gcp.deploy_service_account
+            )
+            if environment.accounts.gcp
+            else None,
             alert_emails=tuple(dict.fromkeys(environment.alerts.emails)),
             kept_apart=environment.kept_apart,
         ),
@@ -333,8 +349,10 @@ def _cell(
     cell = environment.cells[name]
     account = environment.accounts.aws if cell.cloud == "aws" else None
     kinds = {r.fabric.kind for p in placed for r in p.pool.roles} or {"tcp"}
-    kind = next(k for k in _BEST_FIRST if k in kinds)
-    machines = [instances(cell.cloud)[g.instance] for p in placed for g in p.node_groups]
+    # On racks the fabric is there whether or not anything moves on it.
+    on_rails = cell.racks is not None and (cell.fabric is None or cell.fabric.kind == "roce")
+    kind: FabricKind = "roce" if on_rails else next(k for k in _BEST_FIRST if k in kinds)
+    machines = [instances(cell.machines)[g.instance] for p in placed for g in p.node_groups]
     nics = max((m.rdma_nic_count for m in machines), default=0)
     gvnics = max((m.nics.gvnic_count for m in machines if isinstance(m.nics, RoceNics)), default=1)
     names = (
@@ -344,8 +362,16 @@ def _cell(
         if account
         else None
     )
+    google = (
+        gcp_cell_names(environment.name, name, cell.region, environment.accounts.gcp.project)
+        if cell.cloud == "gcp" and environment.accounts.gcp
+        else None
+    )
     network = plan_network(cell, nics if kind == "roce" else 0, gvnics)
     pools, groups = tuple(p.pool for p in placed), tuple(g for p in placed for g in p.node_groups)
+    fabric = plan_cell_fabric(cell, kind)
+    racks = plan_racks(cell.racks, network, fabric.marking, groups) if cell.racks and fabric.marking else None
+    complete = racks.complete_pools if racks else ()
     return CellPlan(
         name=name,
         cloud=cell.cloud,
@@ -353,12 +379,20 @@ def _cell(
         zone=cell.zone,
         traffic_share=share,
         aws=names,
+        gcp=google,
         cluster=cell.cluster.existing or cluster_name(environment.name, name),
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,
         ami_release=cell.cluster.ami_release,
         network=network,
-        fabric=plan_cell_fabric(cell, kind),
+        fabric=fabric,
+        racks=racks,
+        locality=plan_locality(
+            cell,
+            pools,
+            complete=all(p.name in complete for p in pools if p.kv_transfer),
+            gateways=cell.gateways.replicas,
+        ),
         gateway=GatewayPlan(replicas=cell.gateways.replicas, public=cell.gateways.public),
         system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
         system_nodes=cell.system_nodes.count,
@@ -372,8 +406,9 @@ def _cell(
             pools,
             groups,
             cloud=cell.cloud,
-            bucket=names.model_bucket if names else None,
+            bucket=names.model_bucket if names else google.model_bucket if google else None,
             egress=network.egress != "none",
+            racks=racks,
         ),
         cost=_sum([p.pool.cost for p in placed]),
     )

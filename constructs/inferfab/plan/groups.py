@@ -67,7 +67,7 @@ def node_group(
         cell=where.cell_name,
         pool=pool,
         role=role,
-        cloud=where.cell.cloud,
+        cloud=where.cell.machines,
         region=where.cell.region,
         zone=where.cell.zone,
         instance=machine.name,

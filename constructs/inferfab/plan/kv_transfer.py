@@ -53,6 +53,10 @@ class KvTransferPlan(Record):
     """That, over the jitter budget of 10 ms; above 1 the burst alone breaks it."""
     burst_can_reach_fabric: bool
     """False where storage and model loading have NICs of their own."""
+    oversubscription: float = 1.0
+    """Of the leaves between; what is available is after it."""
+    shared_part: float = 1.0
+    """Part that is left while other traffic bursts on the same NICs; what is available is after it."""
 
     @property
     def keeps_budget(self) -> bool:
@@ -98,10 +102,10 @@ def plan_kv_transfer(
         (prefill.fabric.line_gbps_per_rank * sends, prefill.fabric),
         (decode.fabric.line_gbps_per_rank, decode.fabric),
     )
-    line, slower = min(lines, key=lambda end: end[0] * end[1].efficiency)
-    available = line * slower.efficiency
+    line, slower = min(lines, key=lambda end: end[0] * end[1].usable_part)
+    available = line * slower.usable_part
     budget = ttft_promise_ms * share_of_ttft if ttft_promise_ms is not None else None
-    card = min((n.gbps for n in slower.layout if n.type in ("efa-only", "mrdma")), default=line)
+    card = min((n.gbps for n in slower.layout if n.type in ("efa-only", "mrdma", "rail")), default=line)
     burst_ms = COMPETING_BURST_BYTES * 8 / (card * 1e9) * 1000 if card else 0.0
     return KvTransferPlan(
         prompt_tokens=prompt_tokens,
@@ -116,5 +120,7 @@ def plan_kv_transfer(
         transfer_ms=moved * 8 / (available * 1e9) * 1000 if available else None,
         burst_ms=burst_ms,
         burst_share_of_jitter_budget=burst_ms / JITTER_BUDGET_MS,
-        burst_can_reach_fabric=slower.kind != "roce",
+        burst_can_reach_fabric=slower.kind != "roce" or slower.shared_part < 1,
+        oversubscription=slower.oversubscription,
+        shared_part=slower.shared_part,
     )

@@ -9,6 +9,8 @@ from inferfab.environment.cells import Cell, ExistingNetwork, NewNetwork
 from inferfab.plan.fabric import gvnic_subnet
 from inferfab.record import Record
 
+GOOGLE_PODS, GOOGLE_SERVICES = "100.64.0.0/16", "100.68.0.0/20"
+"""256 nodes with a /24 each, as GKE cuts it for 110 pods."""
 Purpose = Literal["public", "system", "control-plane", "inference", "gvnic", "rdma"]
 
 
@@ -38,6 +40,10 @@ class NetworkPlan(Record):
     cidr: str
     egress: Literal["nat", "none"] | None
     """None for an existing network: its routes are somebody else's."""
+    pod_cidr: str | None = None
+    """Google: of all pods. Shared address space (RFC 6598), which GKE takes, so that it uses nothing of the cell's."""
+    service_cidr: str | None = None
+    """Google: of Kubernetes services."""
     subnets: tuple[SubnetPlan, ...]
     """Empty for an existing network; its subnets are named by id in the environment."""
 
@@ -98,7 +104,15 @@ def plan_network(cell: Cell, rdma_nics: int, gvnics: int = 1) -> NetworkPlan:
             SubnetPlan(name=f"rdma-{n}", purpose="rdma", cidr=str(part), zone=cell.zone)
             for n, part in enumerate(_equal_parts(rdma, rdma_nics))
         ]
-    return NetworkPlan(existing_id=None, cidr=network.cidr, egress=network.egress, subnets=tuple(subnets))
+    google = cell.cloud == "gcp"
+    return NetworkPlan(
+        existing_id=None,
+        cidr=network.cidr,
+        egress=network.egress,
+        pod_cidr=GOOGLE_PODS if google else None,
+        service_cidr=GOOGLE_SERVICES if google else None,
+        subnets=tuple(subnets),
+    )
 
 
 def _equal_parts(whole: ipaddress.IPv4Network, count: int) -> list[ipaddress.IPv4Network]:

@@ -1,8 +1,8 @@
 """Where a pool stands: its cell, and the machine, fabric and capacity that it gets there."""
 
 from inferfab.catalog.engines import EnginePair
-from inferfab.catalog.instances import InstanceType
-from inferfab.environment.capacity import Capacity
+from inferfab.catalog.instances import InstanceType, instances
+from inferfab.environment.capacity import Owned, PlannedCapacity
 from inferfab.environment.cells import Cell
 from inferfab.environment.money import PriceOverlay
 from inferfab.environment.pools import Pool, PoolInCell, Workers
@@ -35,7 +35,7 @@ class Place(Record):
     context: PoolContext
     machine: InstanceType
     fabric: FabricKind
-    capacity: Capacity
+    capacity: PlannedCapacity
 
 
 def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], where: PoolContext) -> Place:
@@ -44,6 +44,10 @@ def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], wher
     :raises KeyError: if the cloud has no such machine; the checks say so beforehand.
     """
     biggest = max((parallelism(w).gpus for w in workers), default=1)
+    if where.cell.racks is not None:
+        # Whatever the pool asks for: there is nothing else. IF-RCK-008 says where it is not the same.
+        owned = instances("racks")[where.cell.racks.machine]
+        return _placed(where, owned, pool, biggest, Owned())
     machine = choose_instance(
         where.cell.cloud,
         where.cell.region,
@@ -54,10 +58,14 @@ def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], wher
     )
     if machine is None:
         raise KeyError(pool.instance or pool.gpu)
+    return _placed(where, machine, pool, biggest, (here and here.capacity) or pool.capacity)
+
+
+def _placed(where: PoolContext, machine: InstanceType, pool: Pool, biggest: int, capacity: PlannedCapacity) -> Place:
     moves = pool.topology == "disaggregated" or biggest > machine.gpu_count
     return Place(
         context=where,
         machine=machine,
         fabric=fabric_kind(where.cell, pool.fabric, machine, moves=moves),
-        capacity=(here and here.capacity) or pool.capacity,
+        capacity=capacity,
     )

@@ -7,7 +7,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.catalog.instances import Cloud, InstanceType, instances
 from inferfab.catalog.prices import price_table
-from inferfab.environment.capacity import Capacity
+from inferfab.environment.capacity import PlannedCapacity
 from inferfab.plan.fabric import NicPlan
 from inferfab.plan.quantities import Bounds
 from inferfab.record import Record
@@ -34,7 +34,7 @@ class NodeGroupPlan(Record):
     nodes_per_worker: PositiveInt
     idle_gpus: NonNegativeInt
     """GPUs at the desired size that no worker uses; they are paid for."""
-    capacity: Capacity
+    capacity: PlannedCapacity
     labels: dict[str, str]
     taints: dict[str, str]
     """Key to ``value:effect``; pods of the pool tolerate exactly these."""

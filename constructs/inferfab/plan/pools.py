@@ -27,6 +27,7 @@ from inferfab.plan.served import ModelPlan
 from inferfab.plan.sharing import SharedPlan, plan_shared
 from inferfab.plan.tiers import TierPlan
 from inferfab.plan.token_cost import pool_token_cost
+from inferfab.plan.traffic import TrafficPlan, plan_traffic
 from inferfab.record import Record
 
 
@@ -43,6 +44,8 @@ class PoolPlan(Record):
     locality: Locality
     """Whether a request's decode stays near its prefill; ``none`` for pools of one role."""
     workload: Workload
+    traffic: TrafficPlan | None = None
+    """What simulation and sizing replay; None: its part of the tier's."""
     roles: tuple[RolePlan, ...]
     """Empty for a shared pool."""
     shared: SharedPlan | None
@@ -71,7 +74,14 @@ def plan_pool(
     """Decide one pool in one cell. References were checked before: machine, models and tier exist."""
     asked = roles_of(pool, here)
     place = place_pool(pool, here, [workers for _, workers in asked], where)
-    price = hourly_price(where.cell.cloud, where.cell.region, place.machine.name, place.capacity, where.overlay)
+    price = hourly_price(
+        where.cell.cloud,
+        where.cell.region,
+        place.machine.name,
+        place.capacity,
+        where.overlay,
+        owned_usd=where.cell.racks.usd_per_server_hour if where.cell.racks else None,
+    )
     if isinstance(pool, SharedPool):
         return _plan_shared_pool(name, pool, here, place, tier, models, price)
     model, workload = models[pool.model], pool.workload or tier.workload
@@ -95,6 +105,7 @@ def plan_pool(
             frontends=pool.frontends,
             locality=pool.locality if isinstance(pool, DisaggregatedPool) else "none",
             workload=workload,
+            traffic=plan_traffic(pool.traffic),
             roles=roles,
             shared=None,
             kv_transfer=_transfer(pool, roles, model, workload, tier),
@@ -182,6 +193,7 @@ def _plan_shared_pool(
             frontends=pool.frontends,
             locality="none",
             workload=pool.workload or tier.workload,
+            traffic=plan_traffic(pool.traffic),
             roles=(),
             shared=shared,
             kv_transfer=None,

@@ -1,17 +1,22 @@
 """The workers of one role: memory, speed, NICs and command line of each."""
 
 from inferfab.catalog.gpus import gpus
+from inferfab.catalog.instances import instances
+from inferfab.environment.cells import Cell
 from inferfab.environment.pools import Replicas, Workers
 from inferfab.environment.tiers import Workload
 from inferfab.plan.batch import BatchPlan, plan_batch
 from inferfab.plan.engine import EnginePlan, batched_tokens, parallelism, plan_engine
 from inferfab.plan.fabric import RoleFabricPlan, plan_role_fabric
+from inferfab.plan.marking import plan_marking
 from inferfab.plan.memory import MemoryPlan, Parallelism, plan_memory
 from inferfab.plan.names import node_group_name
 from inferfab.plan.performance import PerformancePlan, plan_performance
 from inferfab.plan.place import Place
 from inferfab.plan.placement import Role, workers_on_node
 from inferfab.plan.quantities import GIB, Bounds
+from inferfab.plan.racks.cables import oversubscription, rail_device, rail_resource
+from inferfab.plan.separation import shared_part
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.claims import ClaimPlan
 from inferfab.plan.tiers import TierPlan
@@ -45,9 +50,22 @@ def _transport(interfaces: int, place: Place, *, claimed: bool) -> Transport:
     if place.fabric == "efa":
         return efa_transport(interfaces, dranet=claimed, image_suffix=place.context.pair.efa_tag_suffix)
     if place.fabric == "roce":
-        # Google marks by itself.
-        return roce_transport(interfaces, traffic_class=None, nic_resource=None)
+        return _roce_transport(place.context.cell)
     return tcp_transport()
+
+
+def _roce_transport(cell: Cell) -> Transport:
+    """Google marks by itself and hands its NICs out by claim or annotation; on racks pods ask for the rails."""
+    racks = cell.racks
+    if racks is None:
+        return roce_transport(traffic_class=None, nic_resources={})
+    nics = instances("racks")[racks.machine].rdma_nic_count
+    return roce_transport(
+        traffic_class=plan_marking(cell).pods_traffic_class,
+        nic_resources={rail_resource(racks.attach, rail): 1 for rail in range(nics)},
+        # A virtual function has a device of its own, whose name nobody knows before.
+        devices=tuple(rail_device(racks, rail) for rail in range(nics)) if racks.attach == "macvlan" else (),
+    )
 
 
 def _claim(name: str, gpus: int, interfaces: int, place: Place) -> ClaimPlan | None:
@@ -55,7 +73,8 @@ def _claim(name: str, gpus: int, interfaces: int, place: Place) -> ClaimPlan | N
     gives all pods of a group the same ones. On AWS where the cell asks for it.
     """
     asked = place.context.cell.fabric
-    if place.fabric == "roce":
+    by_annotation = asked is not None and asked.kind == "roce" and asked.attach == "networks"
+    if place.fabric == "roce" and place.context.cell.cloud == "gcp" and not by_annotation:
         return ClaimPlan(name=name, gpus=gpus, nic_class="mrdma.google.com", nics=interfaces)
     if place.fabric == "efa" and asked is not None and asked.kind == "efa" and asked.plugin == "dranet":
         return ClaimPlan(name=name, gpus=gpus, nic_class="efa.networking.k8s.aws", nics=interfaces)
@@ -87,7 +106,15 @@ def plan_role(
         sequences=workers.max_sequences or 256,
         stated_overhead_bytes=stated,
     )
-    fabric = plan_role_fabric(place.fabric, machine, parallel.gpus, parallel.data)
+    racks = place.context.cell.racks
+    fabric = plan_role_fabric(
+        place.fabric,
+        machine,
+        parallel.gpus,
+        parallel.data,
+        oversubscription=oversubscription(racks) if racks else 1.0,
+        shared_part=shared_part(racks) if racks else 1.0,
+    )
     interfaces = fabric.rdma_interfaces_per_worker // nodes
     claim = _claim(f"{pool}-{role}-devices", -(-parallel.gpus // nodes), interfaces, place)
     batch = plan_batch(

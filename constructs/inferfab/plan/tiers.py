@@ -4,6 +4,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from inferfab.environment.environment import Environment
 from inferfab.environment.tiers import Metric, Promise, Spill, Tier, Workload
+from inferfab.plan.traffic import TrafficPlan, plan_traffic
 from inferfab.record import Record
 
 _PRIORITY = Tier(
@@ -59,6 +60,8 @@ class TierPlan(Record):
     availability_target_percent: float | None
     workload: Workload
     spill: Spill
+    traffic: TrafficPlan | None = None
+    """What simulation and sizing replay; None: what they are told."""
 
     def strictest_ms(self, metric: Metric) -> float | None:
         """The lowest bound that the tier promises for a metric; None if it promises none."""
@@ -85,4 +88,5 @@ def _plan(name: str, asked: Tier, rank: int) -> TierPlan:
         availability_target_percent=target,
         workload=workload,
         spill=spill,
+        traffic=plan_traffic(asked.traffic),
     )

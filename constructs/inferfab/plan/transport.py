@@ -75,7 +75,9 @@ def efa_transport(efa_interfaces: int, *, dranet: bool, image_suffix: str) -> Tr
     )
 
 
-def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | None) -> Transport:
+def roce_transport(
+    *, traffic_class: int | None, nic_resources: dict[str, int], devices: tuple[str, ...] = ()
+) -> Transport:
     """RoCE v2: NIXL over UCX. No GID index is set: inside a pod it differs from the host's, UCX picks it.
 
     NIXL reads UCX's configuration from the environment and sets what it needs unless the variable is there:
@@ -88,11 +90,19 @@ def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | 
         is not unmarked: UCX then takes the port's own RoCE traffic class, or else 106 (DSCP 26, ECN-capable),
         and NCCL takes 0 (libuct_ib of the wheel, "TRAFFIC_CLASS"; NVIDIA/nccl net_ib.cc
         ``NCCL_PARAM(IbTc)``, read in copies of several releases, unproven for the image's).
-    :param nic_resource: extended resource that carries the NICs; None where the pod asks for networks.
+    :param nic_resources: extended resources that carry the NICs; none where a claim brings them.
+    :param devices: RDMA devices of the rails, where they are known: nothing else of the host is taken for one.
     """
     marking = {}
     if traffic_class is not None:
         marking = {"UCX_IB_TRAFFIC_CLASS": str(traffic_class), "NCCL_IB_TC": str(traffic_class)}
+    rails = {}
+    if devices:
+        # One port a device. NCCL's "=" asks for exactly these names: mlx5_1 would also be mlx5_10.
+        rails = {
+            "UCX_NET_DEVICES": ",".join(f"{device}:1" for device in devices),
+            "NCCL_IB_HCA": "=" + ",".join(devices),
+        }
     return Transport(
         kind="roce",
         nixl_backend="UCX",
@@ -103,9 +113,10 @@ def roce_transport(nics: int, *, traffic_class: int | None, nic_resource: str | 
                 UCX_TLS="rc_x,rc,dc_x,dc,cuda_copy,cuda_ipc",
                 UCX_IB_ADDR_TYPE="eth",
                 **marking,
+                **rails,
             ),
         ),
-        resources={nic_resource: nics} if nic_resource else {},
+        resources=nic_resources,
         hugepages_2mi_mib=0,
         privileged=False,
         capabilities=("IPC_LOCK",),

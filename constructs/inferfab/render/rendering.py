@@ -4,7 +4,9 @@ from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.render.chart import chart_folder
 from inferfab.render.cluster_objects import namespaces_text, priority_classes_text
+from inferfab.render.google import google_files
 from inferfab.render.mig import mig_config, mig_layouts
+from inferfab.render.racks import rack_files
 from inferfab.render.release import require_fitting
 from inferfab.render.serving import chart_files, serving_files
 
@@ -26,6 +28,8 @@ def _cell(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
     layouts = mig_layouts(cell)
     if layouts:
         files["gpu-operator/mig-layouts.yaml"] = mig_config(layouts)
+    files |= rack_files(fleet, cell)
+    files |= {f"fabric/{path}": text for path, text in google_files(cell).items()}
     files |= {f"serving/{path}": text for path, text in serving_files(fleet, cell).items()}
     templates, live = chart_files(fleet, cell)
     require_fitting(cell.name, templates)

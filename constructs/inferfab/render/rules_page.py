@@ -13,6 +13,7 @@ FAMILIES = {
     "ENG": "Engine: flags, prefill and decode, routers, planner",
     "ENV": "The environment file itself",
     "FAB": "Fabric and transport",
+    "GCP": "Google Cloud",
     "MAN": "Manifests as files",
     "MEM": "Memory",
     "NAM": "Names",
@@ -20,9 +21,11 @@ FAMILIES = {
     "PLC": "Placement",
     "POD": "Pods, images, ports and volumes",
     "PRM": "Promises",
+    "RCK": "Owned racks",
     "REF": "References",
     "SCL": "Scaling and its owners",
     "SRV": "Serving: what reaches nodes, claims, what is joined",
+    "TRF": "Traffic profiles",
 }
 """What the letters in the middle of an id stand for."""
 

@@ -15,6 +15,7 @@ from inferfab.terraform.base import (
     ProviderRelease,
     Resource,
     new_app,
+    stack_backend_gcs,
     stack_backend_local,
     stack_backend_s3,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "new_app",
     "recorded_skips",
     "skip_check",
+    "stack_backend_gcs",
     "stack_backend_local",
     "stack_backend_s3",
 ]

@@ -10,6 +10,7 @@ from inferfab.terraform.engine import (
     App,
     Construct,
     Fn,
+    GcsBackend,
     IResolvable,
     ITerraformDependable,
     LocalBackend,
@@ -271,6 +272,11 @@ def stack_backend_s3(
     S3Backend(stack, bucket=bucket, key=key, region=region, encrypt=encrypt or None, kms_key_id=kms_key_id)
     if use_lockfile:
         stack.add_override("terraform.backend.s3.use_lockfile", value=True)
+
+
+def stack_backend_gcs(stack: TerraformStack, *, bucket: str, prefix: str) -> None:
+    """Keep the stack's state in Google Cloud Storage, which encrypts and locks by itself."""
+    GcsBackend(stack, bucket=bucket, prefix=prefix)
 
 
 def stack_backend_local(stack: TerraformStack, path: str) -> None:

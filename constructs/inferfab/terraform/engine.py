@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         App,
         AssetType,
         Fn,
+        GcsBackend,
         IResolvable,
         ITerraformDependable,
         LocalBackend,
@@ -100,6 +101,7 @@ else:
     Fn = _core.Fn
     IResolvable = _core.IResolvable
     ITerraformDependable = _core.ITerraformDependable
+    GcsBackend = _core.GcsBackend
     LocalBackend = _core.LocalBackend
     S3Backend = _core.S3Backend
     TerraformAsset = _core.TerraformAsset
@@ -125,6 +127,7 @@ __all__ = [
     "Construct",
     "EngineError",
     "Fn",
+    "GcsBackend",
     "IResolvable",
     "ITerraformDependable",
     "LocalBackend",

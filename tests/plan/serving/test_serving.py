@@ -150,7 +150,7 @@ def test_each_mig_instance_is_a_graph_of_its_own_model() -> None:
 
 def test_models_come_from_the_store_first() -> None:
     """Under the key that the reader's role is held to, then from the hub at the pinned revision."""
-    (source,) = next(h for h in CELL.serving.cache.holders if h.name == "model-cache-documents").sources
+    (source,) = next(h for h in CELL.serving.cache.holders if h.node_group == "documents").sources
     revision = "9216db5781bf21249d130ec9da846c4624c16137"
     assert source.store_uri == f"s3://prod-models-111122223333-us-east-1/models/qwen-32b/{revision}/"
     assert (source.folder, source.revision, source.hub) == ("qwen-32b-9216db5781bf", revision, True)

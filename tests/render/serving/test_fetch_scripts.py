@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ URI = {"s3": "s3://models/m/1/", "gcs": "gs://models/m/1/"}
 AWS = """#!/bin/sh
 # aws s3 ls URI | aws s3 cp --recursive --only-show-errors URI FOLDER [--exclude GLOB]...
 src="$STORE/${3#s3://}"
-if [ "$2" = ls ]; then [ -e "$src" ]; exit; fi
+if [ "$2" = ls ]; then
+  [ -z "${DENIED:-}" ] || { echo "AccessDenied" >&2; exit 254; }
+  found=1
+  for file in "$src"*; do [ -e "$file" ] && found=0 && echo "2026-11-30 12:00:00          0 ${file##*/}"; done
+  exit $found
+fi
 src="$STORE/${5#s3://}"; to="$6"; shift 6
 mkdir -p "$to"
 for file in "$src"*; do
@@ -25,7 +31,11 @@ done
 """
 GCLOUD = """#!/bin/sh
 # gcloud storage ls URI | gcloud storage rsync --recursive [--exclude=RE] URI FOLDER
-if [ "$2" = ls ]; then [ -e "$STORE/${3#gs://}" ]; exit; fi
+if [ "$2" = ls ]; then
+  [ -z "${DENIED:-}" ] || { echo "ERROR: 403 caller does not have storage.objects.list" >&2; exit 1; }
+  [ -e "$STORE/${3#gs://}" ] || { echo "ERROR: One or more URLs matched no objects." >&2; exit 1; }
+  exit
+fi
 skip=no; shift 3
 case "$1" in --exclude=*) skip=yes; shift;; esac
 src="$STORE/${1#gs://}"; to="$2"
@@ -35,14 +45,25 @@ for file in "$src"*; do
 done
 [ -z "${BROKEN:-}" ]
 """
-HF = """#!/bin/sh
-# hf download SOURCE --revision REVISION --local-dir FOLDER --include|--exclude GLOB...
-[ "$2 $4" = "org/model abc" ] || exit 1
-to="$6"
-echo '{}' > "$to/config.json"
-[ "$7" = --include ] || echo w > "$to/model.safetensors"
-[ -z "${BROKEN:-}" ]
+HUB = """
+import fnmatch, os, pathlib
+
+FILES = {"config.json": "{}", "model.safetensors": "w", "original/model.pth": "w", "tokenizer.json": "{}"}
+
+
+def snapshot_download(repo_id, *, revision, local_dir, allow_patterns=None, ignore_patterns=None):
+    if (repo_id, revision) != ("org/model", "abc"):
+        raise RuntimeError("401 for " + repo_id)
+    for name, text in FILES.items():
+        wanted = allow_patterns is None or any(fnmatch.fnmatch(name, p) for p in allow_patterns)
+        if wanted and not any(fnmatch.fnmatch(name, p) for p in ignore_patterns or ()):
+            file = pathlib.Path(local_dir, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    if os.environ.get("BROKEN"):
+        raise RuntimeError("connection lost")
 """
+"""In huggingface_hub's place; that its function takes these arguments is held against the real one below."""
 
 
 class Node:
@@ -52,10 +73,12 @@ class Node:
         self.models, self.store, programs = folder / "models", folder / "store", folder / "bin"
         for made in (self.models, self.store / "models" / "m" / "1", programs):
             made.mkdir(parents=True)
-        for name, text in {"aws": AWS, "gcloud": GCLOUD, "hf": HF}.items():
+        for name, text in {"aws": AWS, "gcloud": GCLOUD}.items():
             (programs / name).write_text(text, encoding="utf-8")
             (programs / name).chmod(0o755)
-        self._path = f"{programs}:{os.environ['PATH']}"
+        (programs / "huggingface_hub.py").write_text(HUB, encoding="utf-8")
+        (programs / "python3").symlink_to(sys.executable)
+        self._env = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs), "STORE": str(self.store)}
 
     def fill_store(self, *names: str) -> None:
         for name in names:
@@ -65,7 +88,7 @@ class Node:
         text = render(f"dynamo/{script}.j2", models_path=str(self.models), complete=".complete")
         return subprocess.run(
             ["sh", "-c", text, script, *arguments],
-            env={"PATH": self._path, "STORE": str(self.store), **env},
+            env={**self._env, **env},
             capture_output=True,
             text=True,
             check=False,
@@ -111,6 +134,22 @@ def test_an_upload_under_way_is_left_to_the_hub(node: Node, store: str) -> None:
 
 
 @STORES
+def test_no_answer_is_not_no(node: Node, store: str) -> None:
+    """Without the right to look, nobody knows what the store has: that is no reason to ask the hub."""
+    node.fill_store("config.json", "model.safetensors", ".complete")
+    result = node.run(f"fetch_from_{store}.sh", MODEL, URI[store], "no", "no", DENIED="yes")
+    assert result.returncode == 1 and "did not say whether it has" in result.stderr
+    assert node.has() == set()
+
+
+def test_another_file_is_not_the_marker(node: Node) -> None:
+    """`aws s3 ls` lists all that begins so."""
+    node.fill_store("config.json", ".completely-else")
+    result = node.run("fetch_from_s3.sh", MODEL, URI["s3"], "no", "no")
+    assert result.returncode == 0 and "the hub is next" in result.stdout
+
+
+@STORES
 def test_a_broken_copy_is_not_a_model(node: Node, store: str) -> None:
     """The container fails and starts again; no engine sees half a folder."""
     node.fill_store("config.json", "model.safetensors", ".complete")
@@ -133,12 +172,12 @@ def test_a_wrong_key_is_named(node: Node, store: str) -> None:
 def test_the_hub_gives_a_pinned_revision(node: Node) -> None:
     """Whole, or without weights where only small files are asked for."""
     assert node.run("fetch_from_hub.sh", MODEL, "org/model", "abc", "no").returncode == 0
-    assert node.has() == {"config.json", "model.safetensors", ".complete"}
+    assert node.has() == {"config.json", "tokenizer.json", "model.safetensors", ".complete"}
 
 
 def test_the_hub_gives_small_files(node: Node) -> None:
     assert node.run("fetch_from_hub.sh", MODEL, "org/model", "abc", "yes").returncode == 0
-    assert node.has() == {"config.json", ".complete"}
+    assert node.has() == {"config.json", "tokenizer.json", ".complete"}
 
 
 def test_a_download_goes_on_where_it_broke(node: Node) -> None:
@@ -156,3 +195,13 @@ def test_a_refusal_says_what_to_do(node: Node, token: str, said: str) -> None:
     result = node.run("fetch_from_hub.sh", MODEL, "org/gated", "abc", "no", HF_TOKEN=token)
     assert result.returncode == 1
     assert "org/gated at abc did not come from the hub" in result.stderr and said in result.stderr
+
+
+def test_the_real_library_takes_these_arguments() -> None:
+    """huggingface_hub as Dynamo's own environment brings it."""
+    python = os.environ.get("DYNAMO_PYTHON")
+    if not python:
+        pytest.skip("no Dynamo: make dynamo, or set DYNAMO_PYTHON")
+    code = "import inspect, huggingface_hub as h; print(*inspect.signature(h.snapshot_download).parameters)"
+    names = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"repo_id", "revision", "local_dir", "allow_patterns", "ignore_patterns"} <= set(names)

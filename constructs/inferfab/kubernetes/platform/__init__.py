@@ -3,6 +3,7 @@
 from inferfab.kubernetes.platform.capacity import CapacityPublisherSpec, FreeCapacity
 from inferfab.kubernetes.platform.cell_objects import CellObjectsSpec, ServingTier
 from inferfab.kubernetes.platform.cert_manager import CertManagerSpec
+from inferfab.kubernetes.platform.cilium import CiliumSpec
 from inferfab.kubernetes.platform.cluster_autoscaler import ClusterAutoscalerSpec
 from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
 from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
@@ -11,6 +12,7 @@ from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
 from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec, MigSpec
 from inferfab.kubernetes.platform.keda import KedaSpec, ScalableKind
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
+from inferfab.kubernetes.platform.network_operator import NetworkOperatorSpec
 from inferfab.kubernetes.platform.platform import EfaPlugin, Platform, PlatformSpec
 from inferfab.kubernetes.platform.prometheus import PrometheusSpec
 from inferfab.plan.prometheus import prometheus_url
@@ -20,6 +22,7 @@ __all__ = [
     "CapacityPublisherSpec",
     "CellObjectsSpec",
     "CertManagerSpec",
+    "CiliumSpec",
     "ClusterAutoscalerSpec",
     "DynamoPlatformSpec",
     "EfaPlugin",
@@ -32,6 +35,7 @@ __all__ = [
     "LoadBalancerControllerSpec",
     "MigDevices",
     "MigSpec",
+    "NetworkOperatorSpec",
     "Platform",
     "PlatformSpec",
     "PrometheusSpec",

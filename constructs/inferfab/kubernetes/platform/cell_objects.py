@@ -1,6 +1,6 @@
 """Objects of our own that the rest stands on: namespaces, the storage class, classes of importance."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,9 +33,17 @@ class CellObjectsSpec(Record):
     """The cluster's default class. Default: ``gp3-encrypted``."""
     kms_key_arn: str | None = None
     """Key of the volumes. Default: the account's own EBS key."""
+    google_kms_key: str | None = None
+    """Google: key of the volumes, by its id."""
+    cloud: Literal["aws", "gcp"] = "aws"
+    """Whose disks they are. Default: AWS's."""
 
     def chart(self) -> LocalChartSpec:
-        storage = render("chart/storage_class.yaml.j2", name=self.storage_class, kms_key_arn=self.kms_key_arn)
+        if self.cloud == "gcp":
+            key = self.google_kms_key
+            storage = render("chart/storage_class_google.yaml.j2", name=self.storage_class, kms_key=key)
+        else:
+            storage = render("chart/storage_class.yaml.j2", name=self.storage_class, kms_key_arn=self.kms_key_arn)
         files = {
             "namespaces.yaml": namespaces_text(self.namespaces),
             "storage_class.yaml": storage,

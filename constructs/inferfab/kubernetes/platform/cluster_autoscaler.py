@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from inferfab.catalog.kubernetes import kubernetes_versions
+from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 from inferfab.render.values import Values
@@ -28,7 +29,7 @@ class ClusterAutoscalerSpec(Record):
     """
     max_node_provision_minutes: PositiveInt = 30
     """When a node that was asked for counts as failed. Default: 30 minutes; large EFA machines take long to boot."""
-    max_graceful_termination_seconds: PositiveInt = 1800
+    max_graceful_termination_seconds: PositiveInt = DRAIN_SECONDS
     """How long a pod may finish its streams when its node goes. Default: half an hour."""
 
     def values(self) -> Values:

@@ -42,6 +42,8 @@ class GpuOperatorSpec(Record):
     """Pods take GPUs by claims (Dynamic Resource Allocation) instead of the device plugin; never both. Experimental in
     the operator. Default: no.
     """
+    cos: bool = False
+    """Nodes run Google's Container-Optimized OS, whose driver lies in a folder of its own. Default: no."""
     node_feature_discovery: bool = True
     """False where something else, such as the network operator, brings it: a cluster has one."""
     mig: MigSpec | None = None
@@ -71,6 +73,11 @@ class GpuOperatorSpec(Record):
             "mig": {"strategy": self.mig.strategy if self.mig else "none"},
             "migManager": {"enabled": self.mig is not None},
         }
+        if self.cos:
+            # Where GKE's installer puts it (Google Cloud: NVIDIA GPU Operator on GKE).
+            values["hostPaths"] = {"driverInstallDir": "/home/kubernetes/bin/nvidia"}
+            values["toolkit"] = {"enabled": False, "installDir": "/home/kubernetes/bin/nvidia"}
+            values["cdi"] = {"enabled": True, "default": True}
         if self.dra:
             values["clusterPolicy"] = {"deployCR": False}
             values["gpuCluster"] = {"deployCR": True}

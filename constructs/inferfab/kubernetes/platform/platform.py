@@ -9,6 +9,7 @@ from inferfab.kubernetes.local_chart import LocalChart, LocalChartSpec
 from inferfab.kubernetes.platform.capacity import CapacityPublisherSpec
 from inferfab.kubernetes.platform.cell_objects import CellObjectsSpec
 from inferfab.kubernetes.platform.cert_manager import CertManagerSpec
+from inferfab.kubernetes.platform.cilium import CiliumSpec
 from inferfab.kubernetes.platform.cluster_autoscaler import ClusterAutoscalerSpec
 from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
 from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
@@ -17,6 +18,7 @@ from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
 from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec
 from inferfab.kubernetes.platform.keda import KedaSpec
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
+from inferfab.kubernetes.platform.network_operator import NetworkOperatorSpec
 from inferfab.kubernetes.platform.prometheus import PrometheusSpec
 from inferfab.kubernetes.release import ChartRelease, ChartReleaseSpec
 from inferfab.record import Record
@@ -32,22 +34,33 @@ class PlatformSpec(Record):
     kubernetes: str
     """Minor version of the cluster (``1.36``)."""
     cell_objects: CellObjectsSpec
-    load_balancer_controller: LoadBalancerControllerSpec
-    cluster_autoscaler: ClusterAutoscalerSpec
+    load_balancer_controller: LoadBalancerControllerSpec | None = None
+    """AWS. Default: not installed."""
+    cluster_autoscaler: ClusterAutoscalerSpec | None = None
+    """AWS; GKE has its own. Default: not installed."""
     prometheus: PrometheusSpec
     dynamo: DynamoPlatformSpec
-    gateway: GatewayBinding
+    gateway: GatewayBinding | None = None
+    """AWS: puts the gateway's pods into a target group. Default: the gateway's Service has an address of its own."""
     secret_store: SecretStore | None = None
     """Where External Secrets takes secrets from. It is never ready while its role may read none. Default: no store."""
-    capacity: CapacityPublisherSpec
+    capacity: CapacityPublisherSpec | None = None
+    """AWS: publishes free capacity to CloudWatch. Default: nobody hears of it."""
     cert_manager: CertManagerSpec = CertManagerSpec()
-    external_secrets: ExternalSecretsSpec = ExternalSecretsSpec()
+    external_secrets: ExternalSecretsSpec | None = ExternalSecretsSpec()
+    """None: not installed. Default: installed."""
     gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
     keda: KedaSpec | None = KedaSpec()
     """None: not installed. Default: installed."""
     efa_plugin: EfaPlugin | None = None
     """What hands EFA interfaces to pods; the two exclude each other. Default: no EFA in this cluster."""
     efa: EfaSpec = EfaSpec()
+    network_operator: NetworkOperatorSpec | None = None
+    """Owned racks: NVIDIA's network operator. Default: not installed."""
+    cilium: CiliumSpec | None = None
+    """Owned racks: the CNI of hybrid nodes. Default: not installed."""
+    fabric_objects: dict[str, str] = {}
+    """Objects that set the RoCE fabric up, by file name: of racks, or of Google's networks. Default: none."""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> "PlatformSpec":
@@ -56,9 +69,9 @@ class PlatformSpec(Record):
             problems.append(
                 "gpu_operator.efa and efa_plugin must agree: both plugins would hand out the same RDMA devices"
             )
-        if self.cluster_autoscaler.kubernetes != self.kubernetes:
+        if self.cluster_autoscaler and self.cluster_autoscaler.kubernetes != self.kubernetes:
             problems.append("cluster_autoscaler.kubernetes is not the cluster's version")
-        if self.gateway.namespace not in self.cell_objects.namespaces:
+        if self.gateway and self.gateway.namespace not in self.cell_objects.namespaces:
             problems.append(f'cell_objects.namespaces lacks the gateway\'s "{self.gateway.namespace}"')
         if problems:
             raise ValueError("; ".join(problems))
@@ -68,13 +81,20 @@ class PlatformSpec(Record):
         """Values by chart of the catalog."""
         values = {
             "cert-manager": self.cert_manager.values(),
-            "external-secrets": self.external_secrets.values(),
             "kube-prometheus-stack": self.prometheus.values(),
-            "aws-load-balancer-controller": self.load_balancer_controller.values(),
-            "cluster-autoscaler": self.cluster_autoscaler.values(),
             "gpu-operator": self.gpu_operator.values(),
             "dynamo-platform": self.dynamo.values(),
         }
+        if self.external_secrets:
+            values["external-secrets"] = self.external_secrets.values()
+        if self.load_balancer_controller:
+            values["aws-load-balancer-controller"] = self.load_balancer_controller.values()
+        if self.cluster_autoscaler:
+            values["cluster-autoscaler"] = self.cluster_autoscaler.values()
+        if self.network_operator:
+            values["network-operator"] = self.network_operator.values()
+        if self.cilium:
+            values["cilium"] = self.cilium.values()
         if self.keda:
             values["keda"] = self.keda.values()
         if self.efa_plugin:
@@ -127,26 +147,37 @@ class Platform(Construct):
         super().__init__(scope, construct_id)
         self._values = spec.chart_values()
         objects = self._own("cell-objects", spec.cell_objects.chart())
+        if spec.cilium:
+            # Without it no hybrid node is ready.
+            self._install("cilium", objects)
         cert_manager = self._install("cert-manager", objects)
         prometheus = self._install("kube-prometheus-stack", objects, cert_manager)
-        secrets = self._install("external-secrets", prometheus)
-        balancer = self._install("aws-load-balancer-controller", prometheus)
-        self._install("cluster-autoscaler", prometheus)
+        edge = [prometheus]
+        if spec.external_secrets:
+            edge.append(self._install("external-secrets", prometheus))
+        if spec.load_balancer_controller:
+            edge.append(self._install("aws-load-balancer-controller", prometheus))
+        if spec.cluster_autoscaler:
+            self._install("cluster-autoscaler", prometheus)
         gpus = self._install("gpu-operator", prometheus)
         nodes = [gpus, self._install(spec.efa_plugin, gpus)] if spec.efa_plugin else [gpus]
+        if spec.network_operator:
+            nodes.append(self._install("network-operator", gpus))
+        if spec.fabric_objects:
+            words = "NICs, networks and addresses of the RoCE fabric"
+            chart = LocalChartSpec(name="cell-fabric", description=words, files=spec.fabric_objects)
+            nodes.append(self._own("cell-fabric", chart, *nodes))
         if spec.keda:
             self._install("keda", prometheus)
         self._install("dynamo-platform", cert_manager, prometheus, *nodes)
-        joined = LocalChartSpec(
-            name="cell-edge",
-            description="Gateway binding, secret store, published capacity",
-            files={
-                **spec.gateway.files(),
-                **(spec.secret_store.files() if spec.secret_store else {}),
-                **spec.capacity.files(),
-            },
-        )
-        self._own("cell-edge", joined, prometheus, secrets, balancer)
+        files = {
+            **(spec.gateway.files() if spec.gateway else {}),
+            **(spec.secret_store.files() if spec.secret_store else {}),
+            **(spec.capacity.files() if spec.capacity else {}),
+        }
+        if files:
+            words = "Gateway binding, secret store, published capacity"
+            self._own("cell-edge", LocalChartSpec(name="cell-edge", description=words, files=files), *edge)
 
     def _install(self, name: str, *after: ChartRelease) -> ChartRelease:
         # Its CRDs come by a hook, so on an upgrade the cluster does not know them when Helm checks the objects.

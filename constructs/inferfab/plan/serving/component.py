@@ -60,6 +60,10 @@ class ComponentPlan(Record):
     capabilities: tuple[str, ...] = ()
     node_group: str | None = None
     """None: system nodes."""
+    beside_gpus: bool = False
+    """Without GPUs, and yet on the racks' servers: frontends there are in the rack of the workers that they feed."""
+    annotations: dict[str, str] = {}
+    """Of its pods: the networks that a plugin gives them."""
     model_folders: tuple[str, ...] = ()
     """Folders of the model cache that must be complete before it starts."""
     model_as: str | None = None
@@ -70,6 +74,8 @@ class ComponentPlan(Record):
     """Model and revision, where adapters find their base model by a headless Service."""
     token_secret: str | None = None
     """Secret that holds a download token; a reference."""
+    drain_seconds: NonNegativeInt = 0
+    """That its pods have to end requests in flight; 0: what the operator gives."""
     disruption_budget: bool = False
     """A drain takes one of its pods at a time."""
 

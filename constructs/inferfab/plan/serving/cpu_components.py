@@ -35,6 +35,7 @@ def cpu_component(
     config: str | None = None,
     model_folders: tuple[str, ...] = (),
     model_as: str | None = None,
+    drain_seconds: int = 0,
 ) -> ComponentPlan:
     """One of Dynamo's own processes."""
     request, limit = _MEMORY_GIB[kind]
@@ -52,5 +53,6 @@ def cpu_component(
         config=config,
         model_folders=model_folders,
         model_as=model_as,
+        drain_seconds=drain_seconds,
         disruption_budget=replicas > 1,
     )

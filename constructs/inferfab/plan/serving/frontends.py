@@ -1,16 +1,24 @@
 """Frontends and routers: who takes a request in and who chooses its worker."""
 
 from inferfab.catalog.engines import EnginePair
+from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import Argument
 from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
 from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
 from inferfab.plan.serving.images import frontend_image, planner_image
+from inferfab.plan.transport import EnvValue
 
 ROUTER_POLICY = "router-policy.yaml"
 GLOBAL_ROUTER = "global-router.json"
 PLANNER = "planner.json"
+READY = "ready.py"
+"""Asks the pools of every tier for a token."""
 PREFILL_ENDPOINT, BACKEND_ENDPOINT = "prefill.generate", "backend.generate"
 """Where workers register: prefill workers as ``prefill``, all others as ``backend`` (dynamo/vllm/args.py)."""
+
+
+_DRAIN_ENV = (EnvValue(name="DYN_HTTP_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", value=str(ENGINE_DRAIN_SECONDS)),)
+"""Named in the runtime of ai-dynamo-runtime 1.6.1; that streams then go on to their end is unproven."""
 
 
 def _file(name: str) -> str:
@@ -42,7 +50,9 @@ def frontend(
         frontend_image(pair, registry),
         arguments,
         replicas=replicas,
-        config=ROUTER_POLICY if kv_aware else None,
+        env=_DRAIN_ENV,
+        config=ROUTER_POLICY if kv_aware else READY,
+        drain_seconds=DRAIN_SECONDS,
     )
 
 
@@ -76,8 +86,8 @@ def global_router(
     dynamo_namespace: str,
     model: str,
     folder: str,
-    ttft_ms: float,
-    itl_ms: float,
+    ttft_ms: int,
+    itl_ms: int,
 ) -> ComponentPlan:
     """The router over the tiers of a model.
 
@@ -93,8 +103,8 @@ def global_router(
             Argument(flag="--config", value=_file(GLOBAL_ROUTER)),
             Argument(flag="--model-name", value=model),
             Argument(flag="--namespace", value=dynamo_namespace),
-            Argument(flag="--default-ttft-target-ms", value=f"{ttft_ms:g}"),
-            Argument(flag="--default-itl-target-ms", value=f"{itl_ms:g}"),
+            Argument(flag="--default-ttft-target-ms", value=str(ttft_ms)),
+            Argument(flag="--default-itl-target-ms", value=str(itl_ms)),
         ),
         replicas=ROUTERS,
         # Frontends read tokenizer and chat template from it over HTTP, and need no copy of their own.

@@ -14,7 +14,7 @@ from inferfab.plan.serving.planner import itl_target_ms
 from inferfab.plan.tiers import TierPlan
 from inferfab.record import Record
 
-MOST_CELLS = 20_000
+MOST_CELLS = 2_000
 """Of a grid's axis. Where edges would need more, they are rounded up: some requests get a better pool than they need.
 """
 PRIORITY_STEP = 10

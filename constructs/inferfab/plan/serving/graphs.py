@@ -2,14 +2,18 @@
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import instances
+from inferfab.environment.pools import Locality
 from inferfab.plan.aws_names import fit
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.racks.racks import RACK_LABEL, RacksPlan
+from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.component import ComponentPlan, GraphPlan, KvTransferPolicy
 from inferfab.plan.serving.entries import entry_name
 from inferfab.plan.serving.frontends import BACKEND_ENDPOINT, PREFILL_ENDPOINT, frontend, local_router, planner
+from inferfab.plan.serving.networks import google_annotations, rail_annotation
 from inferfab.plan.serving.planner import PlannerMode, PlannerPlan, plan_planner
 from inferfab.plan.serving.router_policy import router_policy
 from inferfab.plan.serving.workers import role_worker, shared_worker
@@ -31,9 +35,18 @@ class GraphContext(Record):
     groups: tuple[NodeGroupPlan, ...]
     models: dict[str, ModelPlan]
     tiers: dict[str, TierPlan]
+    racks: RacksPlan | None = None
 
     def group(self, name: str) -> NodeGroupPlan:
         return next(g for g in self.groups if g.name == name)
+
+    def annotations(self, role: RolePlan) -> dict[str, str]:
+        """Networks of a worker's pods, where no claim brings them."""
+        if role.fabric.kind != "roce" or role.claim is not None:
+            return {}
+        if self.racks is not None:
+            return rail_annotation(self.racks)
+        return google_annotations(self.group(role.node_group).layout)
 
 
 def graphs_of_pool(pool: PoolPlan, at: GraphContext, *, routed: bool) -> tuple[GraphPlan, ...]:
@@ -61,6 +74,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
             model,
             scaled=scaled and role.workers.min != role.workers.max,
             behind_router=routed,
+            annotations=at.annotations(role),
         )
         for role in roles
     ]
@@ -86,6 +100,10 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
     else:
         front = frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True)
+    if at.racks is not None:
+        # One in each rack at least: a gateway prefers those of its own.
+        count = max(front.replicas, len(at.racks.racks))
+        front = front.model_copy(update={"beside_gpus": True, "replicas": count, "disruption_budget": count > 1})
     parts: list[ComponentPlan] = [front, *workers]
     asked = _planner(pool, at, names, routed=routed) if scaled else None
     if asked is not None:
@@ -134,6 +152,8 @@ def _planner(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed
 
 def locality_label(group: NodeGroupPlan) -> str | None:
     """Node label of the smallest closeness that the machine reports; None where it reports none."""
+    if group.cloud == "racks":
+        return RACK_LABEL
     if group.cloud == "gcp":
         return _GCP_LOCALITY
     layers = instances(group.cloud)[group.instance].locality_layers
@@ -147,11 +167,16 @@ def _policy(pool: PoolPlan, at: GraphContext) -> KvTransferPolicy | None:
     if len(labels) != 1 or (label := labels.pop()) is None:
         # A worker waits for its label before it starts.
         return None
+    enforcement: Locality = pool.locality
+    if at.racks is not None:
+        # Where it is known which rack holds what, the stronger one is safe exactly where no rack lacks a role: a
+        # request whose rack has no decode worker is answered with HTTP 500.
+        enforcement = "required" if pool.name in at.racks.complete_pools else "preferred"
     return KvTransferPolicy(
         label_key=label,
         domain=LOCALITY_DOMAIN,
-        enforcement=pool.locality,
-        preferred_weight=PREFERRED_WEIGHT if pool.locality == "preferred" else None,
+        enforcement=enforcement,
+        preferred_weight=PREFERRED_WEIGHT if enforcement == "preferred" else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Models on the nodes: what is fetched from where, before a worker starts.
 
-One DaemonSet pod a node fetches each model of the node's pools once, from the region's model store or from the hub,
+One DaemonSet pod a node and model fetches it once, from the region's model store or from the hub,
 into a folder of the node, and marks it complete; workers wait for the mark and read the folder. So a worker's start
 does not wait for a download that another has done, and workers need neither tokens nor rights on buckets.
 """
@@ -9,6 +9,7 @@ from pydantic import NonNegativeInt
 
 from inferfab.catalog.charts import image
 from inferfab.catalog.engines import EnginePair
+from inferfab.plan.names import digest
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.images import mirrored, planner_image
@@ -40,9 +41,11 @@ class ModelSource(Record):
 
 
 class CacheHolder(Record):
-    """The pods that fill the folder of one kind of node."""
+    """The pods that bring one model to one kind of node: a model that does not come holds up no other."""
 
     name: str
+    """With a digest of the model's name: names of two may run together."""
+    model: str
     node_group: str | None
     """None: system nodes, which hold the small files only, for routers over pools."""
     image: str
@@ -86,8 +89,11 @@ def store_prefix(model: str, revision: str) -> str:
     return f"models/{model}/{revision}/"
 
 
-def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[ModelSource, ...]:
-    """Weights, and draft weights where drafting has any."""
+def sources_of(model: ModelPlan, *, store: str | None, egress: bool) -> tuple[ModelSource, ...]:
+    """Weights, and draft weights where drafting has any.
+
+    :param store: the region's own, ``s3://…`` or ``gs://…``.
+    """
     parts = [(model.folder, model.source, model.revision, model.weights_bytes, model.name)]
     draft = model.speculative.draft if model.speculative else None
     if draft and model.draft_folder:
@@ -101,7 +107,7 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
             source=source,
             revision=revision,
             bytes=size,
-            store_uri=_store(source, name, revision, bucket),
+            store_uri=_store(source, name, revision, store),
             hub="://" not in source and egress,
             token_secret=model.token_secret,
         )
@@ -109,10 +115,10 @@ def sources_of(model: ModelPlan, *, bucket: str | None, egress: bool) -> tuple[M
     )
 
 
-def _store(source: str, name: str, revision: str, bucket: str | None) -> str | None:
+def _store(source: str, name: str, revision: str, store: str | None) -> str | None:
     if "://" in source:
         return f"{source.rstrip('/')}/"
-    return f"s3://{bucket}/{store_prefix(name, revision)}" if bucket else None
+    return f"{store}/{store_prefix(name, revision)}" if store else None
 
 
 def plan_model_cache(
@@ -128,32 +134,32 @@ def plan_model_cache(
     egress: bool,
 ) -> ModelCachePlan:
     """:param routed: models behind a router over pools, whose small files system nodes need."""
+    store = f"{'gs' if cloud == 'gcp' else 's3'}://{bucket}" if bucket else None
     holders = [
         CacheHolder(
-            name=f"model-cache-{group.name}",
+            name=f"models-{group.name}-{digest(model.name)}",
+            model=model.name,
             node_group=group.name,
             image=image_by_group[group.name],
             host_path=host_path(group),
             weights=True,
-            sources=tuple(
-                source
-                for model in models_by_group[group.name]
-                for source in sources_of(model, bucket=bucket, egress=egress)
-            ),
+            sources=sources_of(model, store=store, egress=egress),
         )
         for group in groups
+        for model in models_by_group[group.name]
     ]
-    if routed:
-        small = tuple(sources_of(model, bucket=bucket, egress=egress)[0] for model in routed)
-        system = CacheHolder(
-            name="model-cache-system",
+    holders += [
+        CacheHolder(
+            name=f"model-files-{digest(model.name)}",
+            model=model.name,
             node_group=None,
             image=planner_image(pair, registry),
             host_path=DISK_MODELS,
             weights=False,
-            sources=small,
+            sources=sources_of(model, store=store, egress=egress)[:1],
         )
-        holders.append(system)
+        for model in routed
+    ]
     cli = image("aws-cli" if cloud == "aws" else "google-cloud-cli")
     return ModelCachePlan(
         holders=tuple(holders),

@@ -7,6 +7,7 @@ from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_nam
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.prometheus import prometheus_url
+from inferfab.plan.racks.racks import RacksPlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.claims import ClaimPlan
 from inferfab.plan.serving.component import GraphPlan
@@ -59,10 +60,17 @@ def plan_serving(
     cloud: str,
     bucket: str | None,
     egress: bool,
+    racks: RacksPlan | None = None,
 ) -> ServingPlan:
     """Graphs, routers over tiers, Services, and the models on the nodes."""
     at = GraphContext(
-        pair=pair, registry=registry, prometheus_url=prometheus_url(), groups=groups, models=models, tiers=tiers
+        pair=pair,
+        registry=registry,
+        prometheus_url=prometheus_url(),
+        groups=groups,
+        models=models,
+        tiers=tiers,
+        racks=racks,
     )
     joined, without = _joined(pools, tiers, models)
     graphs: list[GraphPlan] = []

@@ -2,6 +2,7 @@
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import instances
+from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import EnginePlan
 from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
@@ -18,12 +19,21 @@ from new in a rolling update; frontends look by prefix, but a standalone router 
 worker. A digest in the graph's name does the telling apart here. Read in ai-dynamo's operator documentation
 (DYN_NAMESPACE_WORKER_SUFFIX) and in two deployments that set it empty for this reason; unproven on a cluster.
 """
+_DRAIN_ENV = (EnvValue(name="DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT", value=str(ENGINE_DRAIN_SECONDS)),)
+"""Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too)."""
 CPU_SHARE = 0.8
 """Part of a node's vCPUs that its workers ask for; the rest is for the system, plugins and the model cache."""
 
 
 def role_worker(
-    pair: EnginePair, role: RolePlan, group: NodeGroupPlan, model: ModelPlan, *, scaled: bool, behind_router: bool
+    pair: EnginePair,
+    role: RolePlan,
+    group: NodeGroupPlan,
+    model: ModelPlan,
+    *,
+    scaled: bool,
+    behind_router: bool,
+    annotations: dict[str, str],
 ) -> ComponentPlan:
     """The workers of one role of a pool."""
     return _worker(
@@ -38,6 +48,7 @@ def role_worker(
         scaled=scaled,
         env=SAME_NAMESPACE_ENV if behind_router else (),
         claim=role.claim.name if role.claim else None,
+        annotations=annotations,
     )
 
 
@@ -82,6 +93,7 @@ def _worker(
     gpu_resource: str = "nvidia.com/gpu",
     env: tuple[EnvValue, ...] = (),
     claim: str | None = None,
+    annotations: dict[str, str] | None = None,
 ) -> ComponentPlan:
     return ComponentPlan(
         name=kind,
@@ -94,7 +106,8 @@ def _worker(
         runtime_version=None if engine.image.endswith(f":{pair.dynamo}") else pair.dynamo,
         command=engine.command,
         arguments=engine.arguments,
-        env=(*engine.env, *SELF_HOST_ENV, *env),
+        env=(*engine.env, *SELF_HOST_ENV, *_DRAIN_ENV, *env),
+        drain_seconds=DRAIN_SECONDS,
         cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,
         memory_limit_bytes=engine.memory_limit_bytes,
@@ -109,6 +122,7 @@ def _worker(
         privileged=engine.privileged,
         capabilities=engine.capabilities,
         node_group=group.name,
+        annotations=annotations or {},
         model_folders=tuple(f for f in (model.folder, model.draft_folder) if f),
         model_ref=(model.name, model.revision) if model.adapters else None,
         token_secret=token_secret_name(model.token_secret) if model.adapters and model.token_secret else None,

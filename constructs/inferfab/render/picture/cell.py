@@ -5,6 +5,7 @@ from inferfab.plan.quantities import Bounds
 from inferfab.render.picture.colours import Colour
 from inferfab.render.picture.labels import FABRIC, gateways, monthly, percent, scaled, tier_shares
 from inferfab.render.picture.pool import pool_box
+from inferfab.render.picture.racks import rack_boxes
 from inferfab.render.picture.shapes import Box, Rect
 from inferfab.render.picture.text import pair, put, width
 
@@ -28,10 +29,11 @@ def cell_box(plan: FleetPlan, cell: CellPlan, colours: dict[str, Colour], place:
         *pair((cluster, "faint"), (monthly(cell.cost.desired), "faint"), left, y + 53, inner),
     )  # fmt: skip
     gateway = _gateway_box(cell, tier_shares(plan, cell), colours, Rect(left, y + 62, inner, 0))
-    boxes = [gateway]
+    racks, cables = rack_boxes(cell, Rect(left, gateway.rect.bottom + _GAP, inner, 0))
+    boxes = [gateway, *racks]
     columns = max(1, min(len(cell.pools), int((inner + _GAP) // (POOL_WIDTH + _GAP))))
     pool_w = (inner - _GAP * (columns - 1)) / columns
-    top = gateway.rect.bottom + _GAP
+    top = boxes[-1].rect.bottom + _GAP
     for n in range(0, len(cell.pools), columns):
         row = [
             pool_box(cell, pool, colours[pool.tier], Rect(left + i * (pool_w + _GAP), top, pool_w, 0))
@@ -40,7 +42,7 @@ def cell_box(plan: FleetPlan, cell: CellPlan, colours: dict[str, Colour], place:
         boxes += row
         top = max(b.rect.bottom for b in row) + _GAP
     h = max(b.rect.bottom for b in boxes) + PAD - y
-    return Box("cell", Rect(x, y, w, h), f"Cell {cell.name} in {cell.zone}", texts=texts, boxes=tuple(boxes))
+    return Box("cell", Rect(x, y, w, h), f"Cell {cell.name} in {cell.zone}", texts, tuple(boxes), tuple(cables))
 
 
 def _gateway_box(cell: CellPlan, shares: dict[str, float], colours: dict[str, Colour], place: Rect) -> Box:

@@ -11,7 +11,8 @@ from inferfab.plan.sharing import SharedInstancePlan, SharedPlan
 
 FABRIC = {"efa": "EFA", "roce": "RoCE", "tcp": "TCP"}
 _CAPACITY = {
-    "on_demand": "on demand", "spot": "spot", "reservation": "reserved", "capacity_block": "capacity block",
+    "on_demand": "on demand", "owned": "owned", "spot": "spot", "reservation": "reserved",
+    "capacity_block": "capacity block",
 }  # fmt: skip
 
 
@@ -115,7 +116,14 @@ def pool_groups(cell: CellPlan, pool: PoolPlan) -> tuple[NodeGroupPlan, ...]:
 
 
 def gateways(cell: CellPlan) -> str:
-    return f"{plural(cell.gateway.replicas, 'gateway')}, {'public' if cell.gateway.public else 'internal'}"
+    if cell.racks is not None:
+        count = sum(rack.gateways for rack in cell.racks.racks)
+        return f"{plural(count, 'gateway')} in {plural(len(cell.racks.racks), 'rack')}, {_reach(cell)}"
+    return f"{plural(cell.gateway.replicas, 'gateway')}, {_reach(cell)}"
+
+
+def _reach(cell: CellPlan) -> str:
+    return "public" if cell.gateway.public else "internal"
 
 
 def tier_shares(plan: FleetPlan, cell: CellPlan) -> dict[str, float]:

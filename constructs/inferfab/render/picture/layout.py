@@ -21,6 +21,7 @@ _KEY = (
     ("kv", "KV cache transfer"),
     ("kv-broken", "too slow for the TTFT promise"),
     ("route", "requests"),
+    ("rail", "rails: a server's RDMA NICs to the leaves"),
     ("", _COLOURS),
     ("", _WORKERS),
 )

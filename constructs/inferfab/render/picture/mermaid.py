@@ -128,7 +128,24 @@ def _cell(cell: CellPlan, id_: str, rank: dict[str, int], few: bool) -> Group:
     if not few:
         return Group(id_, label, nodes=_by_tier(cell, id_, rank))
     pools = tuple(_pool(cell, pool, f"{id_}p{n}", rank[pool.tier]) for n, pool in enumerate(cell.pools))
-    return Group(id_, label, nodes=(Node(f"{id_}g", _quoted(gateways(cell))),), groups=pools)
+    gateway = Node(f"{id_}g", _quoted(gateways(cell)))
+    return Group(id_, label, nodes=(gateway, *_racks(cell, id_)), groups=pools)
+
+
+def _racks(cell: CellPlan, id_: str) -> tuple[Node, ...]:
+    """One node for all leaves and one a rack."""
+    racks = cell.racks
+    if racks is None:
+        return ()
+    leaves = [
+        f"{leaf.name} {leaf.server_gbps / 1000:g} Tbit/s down, {leaf.uplink_gbps / 1000:g} up" for leaf in racks.leaves
+    ]
+    nic = f"{len(racks.rails)} × {racks.nic_gbps:g}G"
+    made = [Node(f"{id_}l", _quoted("leaves", *leaves))]
+    for n, rack in enumerate(racks.racks):
+        lines = (f"{len(rack.servers)} × {racks.machine}, {nic}", plural(rack.gateways, "gateway"), *rack.roles)
+        made.append(Node(f"{id_}k{n}", _quoted(f"rack {rack.name}", *lines)))
+    return tuple(made)
 
 
 def _pool(cell: CellPlan, pool: PoolPlan, id_: str, tier: int) -> Group:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from inferfab.plan.serving.component import GraphPlan
-from inferfab.plan.serving.frontends import GLOBAL_ROUTER, PLANNER, ROUTER_POLICY
+from inferfab.plan.serving.frontends import GLOBAL_ROUTER, PLANNER, READY, ROUTER_POLICY
 from inferfab.plan.serving.global_router import GlobalRouterPlan
 from inferfab.plan.serving.planner import PlannerPlan
 from inferfab.render.templates import render
@@ -19,6 +19,7 @@ def configuration(graph: GraphPlan, variant: str) -> dict[str, str]:
         files[PLANNER] = _json(planner_config(graph.planner))
     if graph.global_router is not None:
         files[GLOBAL_ROUTER] = _json(global_router_config(graph.global_router))
+        files[READY] = render("dynamo/ready.py.j2", variant)
     return files
 
 

@@ -38,7 +38,10 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
     for lane in serving.lanes:
         yield f"lanes/{lane.name}.yaml", lane_file(cell, lane)
     here = {"namespace": SERVING_NAMESPACE}
-    yield "entries.yaml", render("dynamo/entries.yaml.j2", variant, entries=serving.entries, **here)
+    yield (
+        "entries.yaml",
+        render("dynamo/entries.yaml.j2", variant, entries=serving.entries, prefer_close=cell.racks is not None, **here),
+    )
     yield "model-cache.yaml", model_cache_file(cell)
     yield (
         "disruption-budgets.yaml",

@@ -8,8 +8,10 @@ from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.kv_config import KV_DISK_PATH
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.plan.served import MODELS_PATH
-from inferfab.plan.serving.component import CONFIG_PATH, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.component import CONFIG_PATH, FRONTEND_PORT, SYSTEM_PORT, ComponentPlan, GraphPlan
+from inferfab.plan.serving.frontends import READY
 from inferfab.plan.serving.model_cache import COMPLETE, DISK_MODELS, host_path
 from inferfab.record import Record
 from inferfab.render.serving.configuration import configuration
@@ -51,11 +53,32 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
         components=components,
         models_path=MODELS_PATH,
         complete=COMPLETE,
+        frontend_port=FRONTEND_PORT,
     )
     if not files:
         return text
-    settings = render("dynamo/config_map.yaml.j2", name=graph.name, namespace=SERVING_NAMESPACE, files=files)
+    settings = render(
+        "dynamo/config_map.yaml.j2",
+        variant,
+        name=graph.name,
+        namespace=SERVING_NAMESPACE,
+        files=files,
+        kept_with=graph.name,
+    )
     return f"{text}---\n{settings}"
+
+
+def _node_selector(cell: CellPlan, part: ComponentPlan, group: NodeGroupPlan | None) -> dict[str, str]:
+    if part.beside_gpus:
+        # Only the racks' servers are nodes of a hybrid kind.
+        return {"inferfab/cell": cell.name, "eks.amazonaws.com/compute-type": "hybrid"}
+    return group.labels if group else SYSTEM_LABELS
+
+
+def _any_gpu_node(cell: CellPlan) -> list[dict[str, str]]:
+    """Tolerations of all groups, each once."""
+    found = [one for group in cell.node_groups for one in tolerations(group)]
+    return [one for n, one in enumerate(found) if one not in found[:n]]
 
 
 def _title(graph: GraphPlan) -> str:
@@ -94,10 +117,20 @@ def _component(
         "labels": {**_labels(cell, graph), **mine, **entry},
         "spread_over": mine,
         "config_digest": digests[part.config] if part.config else "",
-        "node_selector": group.labels if group else SYSTEM_LABELS,
-        "tolerations": tolerations(group),
+        "node_selector": _node_selector(cell, part, group),
+        "tolerations": _any_gpu_node(cell) if part.beside_gpus else tolerations(group),
+        "rack_label": RACK_LABEL if cell.racks and (group or part.beside_gpus) else "",
+        "rack_rule": "DoNotSchedule"
+        if graph.kv_transfer_policy and graph.kv_transfer_policy.enforcement == "required"
+        else "ScheduleAnyway",
         "arguments": [
-            {"flag": a.flag, "value": a.value, "comment": argument_from(graph, part, a.flag)} for a in part.arguments
+            {
+                "flag": a.flag,
+                # Kubernetes would put a variable of the container there.
+                "value": a.value and a.value.replace("$(", "$$("),
+                "comment": argument_from(graph, part, a.flag),
+            }
+            for a in part.arguments
         ],
         "extended": _extended(part),
         "mounts": _mounts(part),
@@ -106,7 +139,17 @@ def _component(
         # The operator adds probes to every component that has a type.
         "probe_port": None if part.kind in _TYPES else SYSTEM_PORT,
         "kv_disk_class": part.kv_disk_class,
+        "listed_as": graph.model if part.kind == "frontend" else None,
+        "asks": _asks(graph) if part.kind == "frontend" else (),
     }
+
+
+def _asks(graph: GraphPlan) -> tuple[str, ...]:
+    """Command that fails while a tier's pools cannot answer; empty where one pool is behind the frontend."""
+    if graph.global_router is None:
+        return ()
+    targets = (f"{t.ttft_ms},{t.itl_ms}" for t in graph.global_router.targets)
+    return ("python3", f"{CONFIG_PATH}/{READY}", graph.model, *targets)
 
 
 def _live(graph: str, part: ComponentPlan) -> str:
@@ -129,7 +172,8 @@ def tolerations(group: NodeGroupPlan | None) -> list[dict[str, str]]:
     found = []
     for key, text in group.taints.items() if group else ():
         value, _, effect = text.rpartition(":")
-        found.append({"key": key, "value": value, "effect": effect})
+        # Of GPUs, whatever the value is: Google taints such nodes by itself, with another one.
+        found.append({"key": key, "value": "" if key == "nvidia.com/gpu" else value, "effect": effect})
     return found
 
 

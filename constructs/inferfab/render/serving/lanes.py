@@ -48,7 +48,9 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
         complete=COMPLETE,
         host_path=host_path(group),
     )
-    settings = render("dynamo/config_map.yaml.j2", name=lane.name, namespace=SERVING_NAMESPACE, files=files)
+    settings = render(
+        "dynamo/config_map.yaml.j2", name=lane.name, namespace=SERVING_NAMESPACE, files=files, kept_with=""
+    )
     return f"{deployment}---\n{settings}"
 
 

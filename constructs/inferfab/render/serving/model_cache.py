@@ -25,6 +25,7 @@ def model_cache_file(cell: CellPlan) -> str:
         "dynamo/model_cache.yaml.j2",
         namespace=SERVING_NAMESPACE,
         account=service_accounts().model_cache.name,
+        google_account=cell.gcp.model_reader_email if cell.gcp else "",
         scripts_name="model-cache-scripts",
         scripts=scripts,
         scripts_digest=hashlib.sha256("".join(scripts.values()).encode()).hexdigest()[:12],
@@ -39,7 +40,7 @@ def _holder(cell: CellPlan, holder: CacheHolder) -> dict[str, Any]:
     where = f"nodes of {holder.node_group}" if holder.node_group else "system nodes, for routers over tiers"
     return {
         "plan": holder,
-        "title": f"{what} of {', '.join(dict.fromkeys(s.model for s in holder.sources))} on {where}.",
+        "title": f"{what} of {holder.model} on {where}.",
         "node_selector": group.labels if group else SYSTEM_LABELS,
         "tolerations": tolerations(group),
         "fetches": [

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from inferfab.catalog.gpus import gpus
-from inferfab.catalog.instances import instances
+from inferfab.catalog.instances import Cloud, instances
 from inferfab.catalog.models import models
+from inferfab.catalog.switches import platforms, switch_file
 from inferfab.plan.kv_cache import bytes_per_token
 from inferfab.record import Record
 from inferfab.render.text.tables import plain, table_of
@@ -20,11 +21,25 @@ def entries(kind: str) -> Mapping[str, Record]:
         return models()
     if kind == "gpus":
         return gpus()
-    return instances("aws" if kind == "aws" else "gcp")
+    if kind == "leaves":
+        return platforms()
+    return instances(_CLOUDS[kind])
 
 
 def print_catalog(console: "Console", kind: str) -> None:
-    console.print({"models": _models, "gpus": _gpus}.get(kind, lambda: _machines(kind))())
+    console.print({"models": _models, "gpus": _gpus, "leaves": _leaves}.get(kind, lambda: _machines(kind))())
+
+
+_CLOUDS: dict[str, Cloud] = {"aws": "aws", "gcp": "gcp", "racks": "racks"}
+
+
+def _leaves() -> object:
+    table = table_of("Leaf switches (SONiC)", "platform", "model", "ports", "buffers without a table")
+    for name, model in platforms().items():
+        known = f"formula, {model.asic}" if model.asic else "not known"
+        table.add_row(name, model.title, f"{model.ports} × {model.port_gbps}G", known)
+    table.caption = f"Hardware SKUs with a vendor's table: {', '.join(switch_file().skus)}"
+    return table
 
 
 def _models() -> object:
@@ -72,7 +87,7 @@ def _machines(cloud: str) -> object:
         "RDMA",
         right=("vCPU", "memory", "NVMe", "network"),
     )
-    for machine in instances("aws" if cloud == "aws" else "gcp").values():
+    for machine in instances(_CLOUDS[cloud]).values():
         rdma = (
             f"{machine.nics.kind} × {machine.rdma_nic_count}, {machine.rdma_gbps:,.0f} Gbit/s"
             if machine.rdma_gbps

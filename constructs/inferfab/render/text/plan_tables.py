@@ -9,6 +9,7 @@ from inferfab.plan.kv_transfer import KvTransferPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
+from inferfab.render.text.fabric_tables import fabric_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
 from inferfab.render.text.serving_tables import answers
 from inferfab.render.text.tables import plain, table_of
@@ -32,7 +33,7 @@ def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) 
         answers(fleet),
         _cost(fleet),
         _routing(fleet),
-        _separation(fleet),
+        *fabric_tables(fleet),
     ):
         if table is not None:
             console.print()
@@ -219,12 +220,18 @@ def _transfers(fleet: FleetPlan) -> "Table | None":
             plain(pool.name),
             f"{t.prompt_tokens:,} tokens, {t.bytes_per_request / 1e6:,.0f} MB{_copies(t)}",
             "-" if t.needed_gbps is None else f"{figure(t.needed_gbps)} Gbit/s",
-            f"{figure(t.available_gbps)} Gbit/s ({t.efficiency:.0%} of {figure(t.line_gbps)})",
+            f"{figure(t.available_gbps)} Gbit/s ({t.efficiency:.0%} of {figure(t.line_gbps)}{_taken(t)})",
             "-" if t.transfer_ms is None else f"{figure(t.transfer_ms)} ms",
             "-" if t.budget_ms is None else f"{figure(t.budget_ms)} of {figure(t.ttft_promise_ms or 0)} ms",
             burst,
         )
     return table if table.row_count else None
+
+
+def _taken(transfer: KvTransferPlan) -> str:
+    """What the path takes of it: leaves, and other traffic on the same NICs."""
+    leaves = f", over {figure(transfer.oversubscription)} : 1" if transfer.oversubscription > 1 else ""
+    return leaves + (f", {transfer.shared_part:.0%} beside bursts" if transfer.shared_part < 1 else "")
 
 
 def _copies(transfer: KvTransferPlan) -> str:
@@ -320,14 +327,6 @@ def _routing(fleet: FleetPlan) -> "Table":
             route.spill.replace("_", " "),
             route.when_all_unhealthy,
         )
-    return table
-
-
-def _separation(fleet: FleetPlan) -> "Table":
-    table = table_of("What keeps inference traffic apart", "fabric", "from", "apart", "how")
-    for fabric in {c.fabric.kind: c.fabric for c in fleet.cells}.values():
-        for line in fabric.separation:
-            table.add_row(fabric.kind, line.traffic, line.kept_apart, line.how)
     return table
 
 

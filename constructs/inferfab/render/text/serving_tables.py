@@ -31,7 +31,7 @@ def _answered_by(cell: CellPlan, entry: EntryPlan) -> str:
         t = entry.target
         return (
             f"the router over tiers, from pool {t.pool}: TTFT target {t.ttft_ms} ms, ITL target {t.itl_ms} ms, or "
-            f"priority {t.min_priority} and up"
+            f"priority {t.min_priority} to {t.max_priority}"
         )
     lanes = [(lane, e) for lane in cell.serving.lanes if lane.tier == entry.tier for e in lane.engines]
     asleep = [(lane, engine) for lane, engine in lanes if engine.model == entry.model]

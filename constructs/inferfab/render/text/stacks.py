@@ -38,11 +38,6 @@ def print_stacks(
             f"\nThis replaced the stacks of {plain(before)} that were in {plain(str(out))} "
             f"(to keep both: --out build/{plain(fleet.ownership.name)})"
         )
-    not_built = [c.name for c in fleet.cells if c.cloud != "aws"]
-    if not_built:
-        console.print(
-            f"\nPlanned and not built: {plain(', '.join(not_built))} (there are no Google Cloud constructs yet)"
-        )
     folder = plain(str((out / files[0].path).parent))
     console.print(f"\nNext: terraform -chdir={folder} init && terraform -chdir={folder} plan")
     console.print(

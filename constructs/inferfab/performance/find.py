@@ -1,0 +1,76 @@
+"""Which profile speaks for a worker: the team's own, a shipped one, or the roofline."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from inferfab.catalog.facts import DATA, read_facts
+from inferfab.catalog.gpus import gpus
+from inferfab.performance.profile import NotAGrid, PerformanceProfile, Worker, surface
+from inferfab.performance.roofline import roofline_profile
+from inferfab.plan.roles import RolePlan
+from inferfab.plan.served import ModelPlan
+
+FOLDER = DATA / "performance"
+OWN = "performance"
+"""Folder beside the environment file with a team's own profiles."""
+
+
+class UnreadablePerformance(Exception):
+    """A team's profile cannot be read; the message says why."""
+
+
+@cache
+def shipped() -> tuple[PerformanceProfile, ...]:
+    """Profiles of this release."""
+    return tuple(read_facts(path, PerformanceProfile) for path in sorted(FOLDER.glob("*.json")))
+
+
+def own_profiles(folder: Path) -> tuple[PerformanceProfile, ...]:
+    """A team's own, from ``performance/`` beside its environment file.
+
+    :raises UnreadablePerformance: if one is broken.
+    """
+    return tuple(read_performance(path) for path in sorted((folder / OWN).glob("*.json")))
+
+
+def read_performance(path: Path) -> PerformanceProfile:
+    """:raises UnreadablePerformance: if it is missing, no profile, or no grid."""
+    try:
+        found = PerformanceProfile.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        surface(found)
+    except (OSError, ValueError, NotAGrid) as error:
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            words = f"{'.'.join(str(p) for p in first['loc'])}: {first['msg']}"
+        else:
+            words = str(getattr(error, "strerror", None) or error)
+        raise UnreadablePerformance(f"{path} is no performance profile: {words}") from error
+    return found
+
+
+def worker_of(model: ModelPlan, role: RolePlan, gpu: str) -> Worker:
+    return Worker(
+        model=model.catalog,
+        quantization=model.quantization,
+        kv_precision=model.kv_precision,
+        gpu=gpu,
+        tensor=role.parallelism.tensor,
+    )
+
+
+def profile_for(
+    model: ModelPlan, role: RolePlan, gpu: str, own: tuple[PerformanceProfile, ...] = ()
+) -> PerformanceProfile | None:
+    """The first that fits: a measured one of the team, a shipped one, the roofline. None where a GPU cannot do it.
+
+    Only tensor parallelism is profiled: with pipeline or data parallelism the roofline speaks.
+    """
+    wanted = worker_of(model, role, gpu)
+    if role.parallelism.pipeline == 1 and role.parallelism.data == 1:
+        for each in (*own, *shipped()):
+            if each.worker == wanted:
+                return each
+    return roofline_profile(model, gpu, gpus()[gpu], role.parallelism, role.memory)

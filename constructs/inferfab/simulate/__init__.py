@@ -1,0 +1,1 @@
+"""The FleetPlan on Dynamo's own discrete-event simulator."""

@@ -1,0 +1,1 @@
+"""The cheapest fleet that keeps every promise, searched on Dynamo's simulator."""

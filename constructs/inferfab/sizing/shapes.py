@@ -1,0 +1,217 @@
+"""Shapes that a pool could have: machine, topology, tensor parallelism, batch limit. Each is planned as it would be."""
+
+from collections.abc import Iterator, Sequence
+
+from inferfab.catalog.instances import instances
+from inferfab.environment.capacity import OnDemand
+from inferfab.environment.environment import Environment
+from inferfab.environment.pools import AggregatedPool, DisaggregatedPool, Pool, Replicas, SharedPool, Workers
+from inferfab.performance.find import profile_for
+from inferfab.performance.profile import PerformanceProfile
+from inferfab.plan.fleet import CellPlan, FleetPlan, plan
+from inferfab.plan.placement import NodeGroupPlan, Role
+from inferfab.plan.pools import PoolPlan
+from inferfab.plan.served import ModelPlan
+from inferfab.plan.tiers import TierPlan
+from inferfab.record import Record
+
+TENSOR = (1, 2, 4, 8)
+SMALL_BATCH = 64
+"""Tried beside the plan's own batch limit, where that is larger: shorter steps, fewer answers at once."""
+
+
+class Shape(Record):
+    """One way to build the pool. Node counts are what the search varies."""
+
+    instance: str
+    gpu: str
+    topology: str
+    tensor: int
+    batch: int
+    pool: PoolPlan
+    groups: tuple[NodeGroupPlan, ...]
+    """Of each role, in the order of the pool's roles."""
+    tier: TierPlan
+    model: ModelPlan
+    usd_per_node_hour: float
+    """The upper end where the price is a range."""
+    priced: str
+    profiles: dict[Role, PerformanceProfile]
+
+    @property
+    def name(self) -> str:
+        kind = {"aggregated": "aggregated", "disaggregated": "prefill + decode"}[self.topology]
+        return f"{self.instance} {kind} TP{self.tensor} batch {self.batch}"
+
+    def workers_per_node(self, index: int) -> int:
+        return max(1, self.groups[index].workers_per_node)
+
+
+class Passed(Record):
+    """A shape that was not searched, and why."""
+
+    shape: str
+    why: str
+
+
+def shapes(
+    environment: Environment, fleet: FleetPlan, cell: CellPlan, pool: PoolPlan, own: tuple[PerformanceProfile, ...],
+    *, gpus: Sequence[str] = (), machines: Sequence[str] = (), topologies: Sequence[str] = (),
+    tensors: Sequence[int] = TENSOR,
+) -> tuple[list[Shape], list[Passed]]:  # fmt: skip
+    """Every shape of a pool in a cell that fits and has a price and a speed that is more than a roofline.
+
+    :param gpus: GPUs to look at, also by roofline alone; empty: those with a profile of the model.
+    :param machines: machine types to look at; empty: the cheapest of each number of each GPU.
+    """
+    found: list[Shape] = []
+    passed: list[Passed] = []
+    asked = environment.pools[pool.name]
+    assert not isinstance(asked, SharedPool)
+    tier = next(t for t in fleet.tiers if t.name == pool.tier)
+    model = next(m for m in fleet.models if m.name == pool.models[0])
+    for machine in machines or _machines(environment, cell, asked, gpus):
+        for topology in topologies or ("aggregated", "disaggregated"):
+            for tensor in tensors:
+                if tensor > instances(cell.cloud)[machine].gpu_count or model.shape.query_heads % tensor:
+                    continue
+                for one in _planned(environment, cell, asked, pool.name, machine, topology, tensor, own, tier, model):
+                    if isinstance(one, Passed):
+                        passed.append(one)
+                    elif gpus or one.profiles_measured:
+                        found.append(one.shape)
+                    else:
+                        passed.append(
+                            Passed(shape=one.shape.name, why="its speed would be a roofline: name it with --gpu")
+                        )
+    return found, passed
+
+
+class _Candidate:
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.profiles_measured = all(p.basis != "roofline" for p in shape.profiles.values())
+
+
+def _machines(environment: Environment, cell: CellPlan, asked: Pool, gpus: Sequence[str]) -> list[str]:
+    """The pool's own machine, and the cheapest with each number of each GPU."""
+    from inferfab.plan.cost import hourly_price
+
+    best: dict[tuple[str, int], tuple[float, str]] = {}
+    for name, machine in instances(cell.cloud).items():
+        if gpus and machine.gpu not in gpus:
+            continue
+        price = hourly_price(cell.cloud, cell.region, name, OnDemand(), environment.prices.overlay).usd.high
+        if price is None:
+            continue
+        key = machine.gpu, machine.gpu_count
+        best[key] = min(best.get(key, (price, name)), (price, name))
+    names = [name for _, name in sorted(best.values())]
+    own = [asked.instance] if asked.instance and not gpus else []
+    return list(dict.fromkeys([*own, *names]))
+
+
+def _planned(
+    environment: Environment, cell: CellPlan, asked: Pool, name: str, machine: str, topology: str, tensor: int,
+    own: tuple[PerformanceProfile, ...], tier: TierPlan, model: ModelPlan,
+) -> Iterator["_Candidate | Passed"]:  # fmt: skip
+    batches: list[int | None] = [None, SMALL_BATCH]
+    words = f"{machine} {topology} TP{tensor}"
+    for limit in batches:
+        fleet = _variant(environment, cell, asked, name, machine, topology, tensor, limit)
+        pool, groups = fleet.cells[0].pools[0], fleet.cells[0].node_groups
+        if not all(r.memory.fits for r in pool.roles):
+            yield Passed(shape=words, why="the model does not fit into its memory")
+            return
+        if any(g.nodes_per_worker > 1 for g in groups):
+            return
+        if pool.price.usd.high is None:
+            yield Passed(shape=words, why=pool.price.how)
+            return
+        if topology == "disaggregated" and not (pool.kv_transfer and pool.kv_transfer.available_gbps):
+            yield Passed(shape=words, why="nothing carries KV cache between its nodes")
+            return
+        profiles = {r.role: profile_for(model, r, instances(cell.cloud)[machine].gpu, own) for r in pool.roles}
+        if any(p is None for p in profiles.values()):
+            yield Passed(shape=words, why="no speed of the model on it is known")
+            return
+        batch = max(r.batch.max_sequences for r in pool.roles if r.role != "prefill")
+        if limit is not None and batch_of(fleet) == batch_of(
+            _variant(environment, cell, asked, name, machine, topology, tensor, None)
+        ):
+            return
+        yield _Candidate(
+            Shape(
+                instance=machine,
+                gpu=instances(cell.cloud)[machine].gpu,
+                topology=topology,
+                tensor=tensor,
+                batch=batch,
+                pool=pool,
+                groups=tuple(fleet.cells[0].node_group(r.node_group) for r in pool.roles),
+                tier=tier,
+                model=model,
+                usd_per_node_hour=pool.price.usd.high,
+                priced=f"{pool.price.kind}: {pool.price.how}",
+                profiles={role: p for role, p in profiles.items() if p is not None},
+            )
+        )
+        if batch <= SMALL_BATCH:
+            return
+
+
+def batch_of(fleet: FleetPlan) -> int:
+    return max(r.batch.max_sequences for r in fleet.cells[0].pools[0].roles if r.role != "prefill")
+
+
+def _variant(
+    environment: Environment, cell: CellPlan, asked: Pool, name: str, machine: str, topology: str, tensor: int,
+    batch: int | None,
+) -> FleetPlan:  # fmt: skip
+    """The plan of this one pool in this one cell, built so."""
+    pool = pool_of(asked, machine, topology, tensor, batch, {})
+    here = environment.cells[cell.name]
+    placed = here.pools.get(name) if asked.instance == machine else None
+    kept = placed.model_copy(
+        update={"prefill_replicas": None, "decode_replicas": None, "worker_replicas": None}
+    ) if placed else None  # fmt: skip
+    return plan(
+        environment.model_copy(
+            update={
+                "pools": {name: pool},
+                "cells": {cell.name: here.model_copy(update={"pools": {name: kept}, "traffic_share": None})},
+            }
+        )
+    )
+
+
+def pool_of(
+    asked: Pool, machine: str, topology: str, tensor: int, batch: int | None, replicas: dict[Role, int]
+) -> AggregatedPool | DisaggregatedPool:
+    """The pool of the file, built otherwise. Another machine than its own is bought on demand."""
+    assert not isinstance(asked, SharedPool)
+
+    def workers(role: Role) -> Workers:
+        return Workers(
+            replicas=Replicas(desired=replicas.get(role, 1)),
+            tensor_parallel=tensor,
+            max_sequences=batch if role != "prefill" else None,
+        )
+
+    common = {
+        "tier": asked.tier,
+        "instance": machine,
+        "capacity": asked.capacity if asked.instance == machine else OnDemand(),
+        "workload": asked.workload,
+        "frontends": asked.frontends,
+        "block_tokens": asked.block_tokens,
+        "model": asked.model,
+    }
+    if topology == "aggregated":
+        return AggregatedPool(topology="aggregated", worker=workers("worker"), **common)  # type: ignore[arg-type]
+    return DisaggregatedPool(
+        topology="disaggregated",
+        prefill=workers("prefill"),
+        decode=workers("decode"),
+        **common,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,109 @@
+"""Graphs as their pods will be: ready only when they can answer, kept while they serve, never reading `$(…)` anew."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from inferfab.environment.loading import load_text
+from inferfab.plan.draining import DRAIN_SECONDS
+from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.render.serving import serving_files
+
+ROOT = Path(__file__).resolve().parents[3]
+ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp")
+
+
+def fleet_of(text: str) -> FleetPlan:
+    environment = load_text(text).environment
+    assert environment is not None
+    return plan(environment)
+
+
+def shipped(name: str) -> str:
+    return (ROOT / "environments" / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+@cache
+def objects(name: str) -> tuple[dict[str, Any], ...]:
+    fleet = fleet_of(shipped(name))
+    files = [text for cell in fleet.cells for text in serving_files(fleet, cell).values()]
+    return tuple(document for text in files for document in yaml.safe_load_all(text) if document)
+
+
+def parts(name: str, *kinds: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Graphs with each of their components of some types."""
+    graphs = [o for o in objects(name) if o["kind"] == "DynamoGraphDeployment"]
+    return [(g, c) for g in graphs for c in g["spec"]["components"] if c.get("type") in kinds]
+
+
+def main_of(component: dict[str, Any]) -> dict[str, Any]:
+    (container,) = [c for c in component["podTemplate"]["spec"]["containers"] if c["name"] == "main"]
+    return container
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_frontend_is_ready_when_its_model_is_listed(name: str) -> None:
+    """Not before a worker has registered: `/health` of 1.6.1 answers 200 without any (seen with the real process)."""
+    found = parts(name, "frontend")
+    assert found
+    for graph, component in found:
+        get = main_of(component)["readinessProbe"]["httpGet"]
+        assert get == {"path": f"/v1/models/{graph['metadata']['labels']['inferfab/model']}", "port": 8000}
+
+
+def test_over_tiers_each_tier_is_asked_first() -> None:
+    """The router lists the model before its pools have it: prod's tiers are 200 ms / 40 ms and 2,000 ms / 80 ms."""
+    over = [c for g, c in parts("prod", "frontend") if "inferfab/pool" not in g["metadata"]["labels"]]
+    assert len(over) == 3
+    for component in over:
+        command = main_of(component)["startupProbe"]["exec"]["command"]
+        assert command == ["python3", "/etc/inferfab/ready.py", "llama-70b", "200,40", "2000,80"]
+        assert {m["mountPath"] for m in main_of(component)["volumeMounts"]} == {"/etc/inferfab"}
+    configs = [o for o in objects("prod") if o["kind"] == "ConfigMap" and "ready.py" in o["data"]]
+    assert len(configs) == 3
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_answers_in_flight_may_end(name: str) -> None:
+    for _, component in parts(name, "frontend", "prefill", "decode", "worker"):
+        assert component["podTemplate"]["spec"]["terminationGracePeriodSeconds"] == DRAIN_SECONDS
+        timeouts = [int(e["value"]) for e in main_of(component)["env"] if "GRACEFUL" in e["name"]]
+        assert timeouts and max(timeouts) < DRAIN_SECONDS
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_what_a_kept_graph_needs_is_kept_with_it(name: str) -> None:
+    """Its configuration and its budgets: without them its next pod would not start, and a drain take all."""
+    graphs = [o["metadata"]["name"] for o in objects(name) if o["kind"] == "DynamoGraphDeployment"]
+    with_graph = [o for o in objects(name) if o["metadata"].get("labels", {}).get("inferfab/graph") in graphs]
+    assert {o["kind"] for o in with_graph} == {"ConfigMap", "PodDisruptionBudget"}
+    kept = [o for o in objects(name) if o["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"]
+    assert len(kept) == len(with_graph) + len(graphs)
+
+
+def test_workers_stand_any_value_of_the_taint_of_gpus() -> None:
+    """Google taints nodes with GPUs `nvidia.com/gpu=present`, eksctl and ours with `true`."""
+    for name in ("dev", "prod-gcp"):
+        for _, component in parts(name, "worker", "prefill", "decode"):
+            tolerations = component["podTemplate"]["spec"]["tolerations"]
+            assert {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in tolerations
+
+
+def test_kubernetes_puts_nothing_into_arguments() -> None:
+    """`$(POD_IP)` in an argument would become the pod's address: `$$(…)` is how Kubernetes is told not to."""
+    tree = yaml.safe_load(shipped("dev"))
+    tree["pools"]["chat"]["worker"]["flags"] = {"--reasoning-config": '{"x": "$(POD_IP)"}'}
+    fleet = fleet_of(yaml.safe_dump(tree))
+    text = serving_files(fleet, fleet.cells[0])["graphs/chat.yaml"]
+    assert '"$$(POD_IP)"' in text and '"$(POD_IP)"' not in text
+
+
+def test_models_come_by_pods_of_their_own() -> None:
+    """staging's shared pool has two models: one that does not come holds up no other."""
+    sets = [o for o in objects("staging") if o["kind"] == "DaemonSet"]
+    models = sorted(o["metadata"]["labels"]["inferfab/model"] for o in sets)
+    assert models == ["llama-70b", "llama-70b", "llama-8b", "qwen3-8b"], "the first on prefill and on decode nodes"
+    assert len({o["metadata"]["name"] for o in sets}) == len(sets)
