@@ -292,18 +292,6 @@ def test_spread_workers() -> Iterator[Example]:
     yield Passes(tcp.set(at, 1))
 
 
-@examples("IF-PLC-007")
-def test_models_gone_at_the_fewest_nodes() -> Iterator[Example]:
-    """A shared pool that promises keeps every model at its fewest nodes: with none, both models are gone."""
-    some = SMALL.set("tiers.slow.availability_percent", 90)
-    nodes = some.set("pools.small.nodes", {"min": 0, "desired": 1})
-    yield Fails(nodes, "pools.small.nodes.min", ("0 node(s)", "`llama-8b`", "`qwen-8b`"), "warning",
-                fix_says=("write 1",))  # fmt: skip
-    yield Passes(some)
-    here = some.set("cells.east-a.pools.small", {"nodes": {"min": 0, "desired": 1}})
-    yield Fails(here, "cells.east-a.pools.small.nodes.min", ("0 node(s)",), "warning")
-
-
 @pytest.mark.parametrize("share", [0.2, 0.5])
 def test_two_cells_of_public_names(share: float) -> None:
     """A cell that gets no traffic may have no gateway; the finding is then a warning."""

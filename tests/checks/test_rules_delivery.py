@@ -131,3 +131,73 @@ def test_adapters_have_names_of_their_own() -> Iterator[Example]:
     yield Fails(
         AGG.set("models.qwen-8b.adapters", {"qwen-8b": adapter}), "models.qwen-8b.adapters.qwen-8b", ("a model",)
     )
+
+
+@examples("IF-SRV-011")
+def test_lanes_load_no_adapters() -> Iterator[Example]:
+    """A lane's engines are no workers of Dynamo's; slices of MIG hold workers."""
+    adapter = {"legal": {"source": "example/legal", "revision": "0123456789abcdef"}}
+    mig = SMALL.set("models.qwen-8b.adapters", adapter)
+    yield Passes(mig)
+    yield Passes(SMALL.set("pools.small.sharing", "sleep"))
+    yield Fails(mig.set("pools.small.sharing", "sleep"), "models.qwen-8b.adapters", ("takes turns", "`small`"))
+
+
+@examples("IF-SRV-012")
+def test_adapters_need_the_hub() -> Iterator[Example]:
+    """Even where the weights are in a bucket."""
+    at = "cells.east-a.network.egress"
+    adapter = {"legal": {"source": "example/legal", "revision": "0123456789abcdef"}}
+    closed = AGG.set(at, "none").set("models.qwen-8b.source", "s3://weights/qwen-8b")
+    yield Passes(closed)
+    yield Passes(AGG.set("models.qwen-8b.adapters", adapter))
+    yield Fails(closed.set("models.qwen-8b.adapters", adapter), at, ("`qwen-8b`", "east-a"), fix_says=("nat",))
+
+
+def promising(env: Env, tier: str, **at_most_ms: float) -> Env:
+    promises = [{"metric": metric, "percentile": 95, "at_most_ms": ms} for metric, ms in at_most_ms.items()]
+    return env.set(f"tiers.{tier}.promises", promises)
+
+
+@examples("IF-PRM-010")
+def test_tiers_stand_fastest_first() -> Iterator[Example]:
+    """The file's order is the rank of pods and router keys: `fast` stands first, `slow` behind it."""
+    sound = promising(promising(TIERS, "fast", ttft=900, itl=40), "slow", ttft=9000, itl=90)
+    yield Passes(sound)
+    turned = promising(promising(TIERS, "fast", ttft=9000), "slow", ttft=900)
+    yield Fails(
+        turned, "tiers.slow", ("after `fast`", "`llama-70b`", "TTFT 900 ms after 9000 ms"), count=2,
+        fix_says=("fastest first",),
+    )  # fmt: skip
+    # The first token is in order, and the time between tokens is not.
+    mixed = promising(promising(TIERS, "fast", ttft=900, itl=90), "slow", ttft=9000, itl=40)
+    yield Fails(mixed, "tiers.slow", ("ITL 40 ms after 90 ms",), "warning")
+    # 2 x 40 ms, since 40 do not tell it from the tier before; the last tier needs no key where it promises none.
+    equal = promising(sound, "slow", ttft=9000, itl=40)
+    yield Fails(equal, "tiers.slow", ("does not promise: ITL 80 ms",), "info")
+    yield Fails(promising(sound, "fast", ttft=900), "tiers.fast", ("ITL 20 ms",), "info")
+    yield Passes(promising(sound, "slow"))
+    # Of models that are sold apart the order says nothing.
+    yield Passes(promising(promising(base(AGGREGATED, SHARED), "fast", ttft=900), "slow"))
+
+
+@examples("IF-PLC-013")
+def test_system_nodes() -> Iterator[Example]:
+    """A m7i.xlarge gives 3.7 vCPUs and 15 GiB. Two frontends ask for 2 and 4, Prometheus and operators for 3 and 13,
+    two gateways for 0.2 and 1: 5.2 and 18, so two nodes; with the graph twice 7.2 and 22, still two of 7.4 and 30.
+    """
+    at = "cells.east-a.system_nodes"
+    yield Passes(AGG)
+    small = AGG.set(at, {"instance": "m7i.xlarge", "count": 2})
+    yield Passes(small)
+    yield Fails(
+        small.set(f"{at}.count", 1), f"{at}.count", ("5.2 vCPUs and 18 GiB", "give 3.7 and 15"), fix_says=("count: 2",)
+    )
+    # Three frontends: 6.2 and 9.2.
+    three = small.set("pools.docs.frontends", 3)
+    yield Fails(three, f"{at}.count", ("every graph twice", "9.2 vCPUs"), "info", fix_says=("count: 3",))
+    yield Passes(three.set(f"{at}.count", 3))
+    # Prometheus asks for 8 GiB, and a m7i.large has 7 to give.
+    yield Fails(small.set(f"{at}.instance", "m7i.large"), f"{at}.instance", ("8 GiB", "7.0 GiB"))
+    # A family that is not in the catalog is not judged.
+    yield Passes(small.set(f"{at}.instance", "t4g.micro"))

@@ -115,6 +115,47 @@ def test_flags() -> Iterator[Example]:
     good = {"--enforce-eager": True, "--max-logprobs": 5, "--scheduling-policy": "priority"}
     yield Passes(AGG.set(at, good))
     yield Passes(AGG.set(at, {"--enforce-eager": False}))
+    # vLLM's HTTP server does not run in a worker; Dynamo's wrapper has flags of its own.
+    for flag, value, write in (
+        ("--port", 9999, "remove it"), ("--host", "127.0.0.1", "remove it"), ("--grpc", True, "remove it"),
+        ("--allowed-origins", '["*"]', "remove it"), ("--chat-template", "/x", "`--custom-jinja-template`"),
+        ("--tool-call-parser", "hermes", "`--dyn-tool-call-parser`"), ("--lora-modules", "a=b", "models.*.adapters"),
+    ):  # fmt: skip
+        yield Fails(AGG.set(at, {flag: value}), f"{at}.{flag}", (f"`{flag}`", "HTTP server"), fix_says=(write,))
+    yield Passes(AGG.set(at, {"--dyn-tool-call-parser": "hermes", "--exclude-tools-when-tool-choice-none": False}))
+    parser = AGG.set(at, {"--dyn-tool-call-parser": "herpes"})
+    yield Fails(parser, f"{at}.--dyn-tool-call-parser", ("'herpes'",), fix_says=("hermes",))
+
+
+@examples("IF-ENG-022")
+def test_flags_that_the_plan_counts_on() -> Iterator[Example]:
+    """Each names the field that the plan reads; what may still be right is a warning."""
+    at = f"{WORKER}.flags"
+    for flag, value, says, write in (
+        ("--cpu-offload-gb", 400, "in no sum of the plan", "models.*.offload"),
+        ("--num-gpu-blocks-override", 3, "KV cache", "`gpu_memory_utilization`"),
+        ("--tokenizer", "/nowhere", "the model's folder", "models.*.source"),
+        ("--download-dir", "/x", "model cache", "remove it"), ("--config", "/x.yaml", "cannot read it", "one by one"),
+        ("--headless", True, "spans nodes", "remove it"), ("--enable-sleep-mode", True, "wakes", "sharing: sleep"),
+        ("--node-rank", 1, "operator sets it", "`pipeline_parallel`"), ("--spec-tokens", 3, "drafting", "speculative"),
+        ("--max-loras", 2, "adapters", "models.*.adapters"), ("--namespace", "x", "find each other", "remove it"),
+        ("--connector", "lmcache", "refuses the flag", "remove it"), ("--realtime", True, "another kind", "remove it"),
+    ):  # fmt: skip
+        yield Fails(AGG.set(at, {flag: value}), f"{at}.{flag}", (f"`{flag}`", says), fix_says=(write,))
+    for flag, value in (("--hf-overrides", '{"a": 1}'), ("--quantization", "fp8")):
+        yield Fails(AGG.set(at, {flag: value}), f"{at}.{flag}", ("the plan reckons with",), "warning")
+    yield Passes(AGG.set(at, {"--enforce-eager": True, "--otlp-traces-endpoint": "http://traces:4317"}))
+
+
+@examples("IF-ENG-023")
+def test_secrets_among_flags() -> Iterator[Example]:
+    """The finding does not repeat the value: it goes into logs and comments."""
+    at = f"{WORKER}.flags"
+    token = AGG.set(at, {"--hf-token": "hf_secret"})
+    yield Fails(token, f"{at}.--hf-token", ("holds a secret",), fix_says=("token_secret",))
+    yield Fails(AGG.set(at, {"--api-key": "s3cret"}), f"{at}.--api-key", ("holds a secret",), fix_says=("gateway",))
+    assert not [f for f in token.check().findings if "hf_secret" in f"{f.what} {f.fix} {f.value}"]
+    yield Passes(AGG.set("models.qwen-8b.token_secret", "team/hf").set(at, {"--enforce-eager": True}))
 
 
 def bend_arguments(argument: Argument) -> Bend:
@@ -221,3 +262,13 @@ def test_offload_hashes() -> Iterator[Example]:
     yield Fails(off, "models.qwen-8b.offload", ("prefix caching is off",), "warning", fix_says=("prefix_caching",))
     yield Passes(off.set("models.qwen-8b.prefix_caching", True))
     yield Passes(off.delete("models.qwen-8b.offload"))
+
+
+@examples("IF-ENG-024")
+def test_suffix_needs_a_package() -> Iterator[Example]:
+    """vLLM does not bring arctic-inference."""
+    at = "models.qwen-8b.speculative"
+    yield Fails(
+        AGG.set(at, {"method": "suffix"}), f"{at}.method", ("arctic-inference",), "warning", fix_says=("`ngram`",)
+    )
+    yield Passes(AGG.set(at, {"method": "ngram"}))

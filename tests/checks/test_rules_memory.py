@@ -220,3 +220,15 @@ def test_shared_in_each_cell() -> Iterator[Example]:
     yield Passes(two)
     short = two.set("cells.east-z.pools", {"small": {"nodes": {"desired": 1}}})
     yield Fails(short, "pools.small.models[0]", ("3 of 6 instances",))
+
+
+@examples("IF-MEM-008")
+def test_sleeping_engines_keep_a_part_of_the_gpu() -> Iterator[Example]:
+    """An H100 of 85.52 GB with two models: one asleep leaves 0.97 - 1.29 / 85.52 = 0.954 of it, 81.59 GB. Llama 8B
+    with 70 GiB of weights needs 75.16 + 3.17 + 4 x 8,192 x 65,536 bytes, 80.5 GB; with 72 GiB 82.6, of the 82.95 asked.
+    """
+    sleep = SMALL.set("pools.small.sharing", "sleep").set("pools.small.gpu_memory_utilization", 0.97)
+    sleep = sleep.set("pools.small.models[0].instances", 1).set("models.llama-8b.weights_gib", 70.0)
+    yield Passes(sleep)
+    heavy = sleep.set("models.llama-8b.weights_gib", 72.0)
+    yield Fails(heavy, "pools.small.models[1]", ("`qwen-8b`", "each sleeping engine keeps 1.3 GB"))

@@ -98,18 +98,53 @@ def test_spot() -> Iterator[Example]:
 
 
 @examples("IF-PLC-007")
-def test_scale_to_none() -> Iterator[Example]:
-    """A tier with promises keeps at least one worker, in every cell."""
+def test_promised_and_switched_off() -> Iterator[Example]:
+    """A tier with promises has at least one worker, in every cell."""
     at = f"{WORKER}.replicas"
-    none = AGG.set(at, {"desired": 4, "min": 0})
-    yield Fails(none, f"{at}.min", ("docs worker in east-a", "`fast`"), "warning", fix_says=("`min: 1`",))
-    yield Passes(none.set(f"{at}.min", 1))
+    none = AGG.set(at, {"desired": 0})
+    yield Fails(none, f"{at}.desired", ("docs worker in east-a", "`fast`"), "warning", fix_says=("`desired: 1`",))
+    yield Passes(none.set(f"{at}.desired", 1))
     yield Passes(none.set("tiers.slow", {}).set("pools.docs.tier", "slow"))
+    # What the planner may take away is IF-SCL-005's.
+    yield Passes(AGG.set(at, {"desired": 4, "min": 0}))
     # A second cell with a figure of its own.
-    west = AGG.set("cells.west", WEST).set("cells.west.pools.docs", {"worker_replicas": {"desired": 4, "min": 0}})
-    here = "cells.west.pools.docs.worker_replicas.min"
+    west = AGG.set("cells.west", WEST).set("cells.west.pools.docs", {"worker_replicas": {"desired": 0}})
+    here = "cells.west.pools.docs.worker_replicas.desired"
     yield Fails(west, here, ("docs worker in west",), "warning")
     yield Passes(west.set(here, 1))
+
+
+@examples("IF-SCL-005")
+def test_scale_to_none() -> Iterator[Example]:
+    """The planner sees no demand for a model that is not listed: promised or not, the last worker stays."""
+    at = f"{WORKER}.replicas"
+    none = AGG.set(at, {"desired": 4, "min": 0})
+    yield Fails(none, f"{at}.min", ("docs worker in east-a", "may scale to no worker"), fix_says=("`min: 1`",))
+    yield Passes(none.set(f"{at}.min", 1))
+    yield Fails(none.set("tiers.slow", {}).set("pools.docs.tier", "slow"), f"{at}.min", ("no worker",))
+    begins = AGG.set(at, {"desired": 0, "max": 4})
+    yield Fails(begins, f"{at}.desired", ("begins with no worker",), fix_says=("`desired: 1`",))
+    # Switched off by hand: the number has one owner, and it is the file.
+    yield Passes(AGG.set(at, {"desired": 0}))
+    chat = "pools.chat.prefill.replicas"
+    yield Fails(DIS.set(chat, {"min": 0, "desired": 2}), f"{chat}.min", ("chat prefill in east-b",))
+    west = AGG.set("cells.west", WEST).set("cells.west.pools.docs", {"worker_replicas": {"desired": 4, "min": 0}})
+    here = "cells.west.pools.docs.worker_replicas.min"
+    yield Fails(west, here, ("docs worker in west",))
+    yield Passes(west.set(here, 1))
+
+
+@examples("IF-SCL-006")
+def test_shared_pools_stay() -> Iterator[Example]:
+    """Models are packed once, onto the desired nodes."""
+    at = "pools.small.nodes"
+    yield Passes(SMALL)
+    yield Passes(SMALL.set(at, {"min": 1, "desired": 1, "max": 1}))
+    yield Fails(SMALL.set(at, {"desired": 1, "max": 3}), at, ("`small`", "1 to 3 nodes"), fix_says=("`desired: 1`",))
+    yield Fails(SMALL.set(at, {"min": 0, "desired": 1}), at, ("0 to 1 nodes",))
+    here = "cells.east-a.pools.small.nodes"
+    own = SMALL.set("cells.east-a.pools.small", {"nodes": {"desired": 2, "max": 3}})
+    yield Fails(own, here, ("2 to 3 nodes",), fix_says=("`desired: 2`",))
 
 
 @examples("IF-PLC-008")

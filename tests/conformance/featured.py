@@ -47,7 +47,7 @@ def _two_aggregated_tiers(tree: Tree) -> None:
         f"chat-{tier}": {**copy.deepcopy(tree["pools"]["chat"]), "tier": tier, "worker": copy.deepcopy(worker)}
         for tier in tree["tiers"]
     }
-    tree["pools"]["chat-batch"]["worker"]["replicas"] = {"min": 0, "desired": 1, "max": 4}
+    tree["pools"]["chat-batch"]["worker"]["replicas"] = {"min": 1, "desired": 1, "max": 4}
     tree["cells"]["use1-a"]["pools"] = {name: {} for name in tree["pools"]}
 
 
@@ -71,9 +71,9 @@ def _mirrored(tree: Tree) -> None:
 
 
 def _nasty(tree: Tree) -> None:
-    tree["models"]["on"] = {**tree["models"].pop("qwen3-8b"), "revision": "1e50000", "token_secret": "a'b {{x}} ${y}é"}
+    tree["models"]["on"] = {**tree["models"].pop("qwen3-8b"), "revision": "1e50000", "token_secret": "on/1e5=@+._-"}
     tree["pools"]["chat"]["model"] = "on"
-    tree["pools"]["chat"]["worker"]["flags"] = {"--chat-template": "{{ x }} ${y} %{z} 'é' \"q\" #\n- on: 1e5"}
+    tree["pools"]["chat"]["worker"]["flags"] = {"--otlp-traces-endpoint": "{{ x }} ${y} %{z} 'é' \"q\" #\n- on: 1e5"}
 
 
 FEATURES: dict[str, tuple[str, Callable[[Tree], None]]] = {

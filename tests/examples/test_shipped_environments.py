@@ -17,6 +17,7 @@ SHIPPED = {
         ("IF-PLC-009", "info"),
         ("IF-PLC-011", "info"),
         ("IF-PLC-012", "info"),
+        ("IF-PLC-013", "info"),
         ("IF-PRM-005", "warning"),
     },
     "prod-gcp": {("IF-GCP-004", "info")},

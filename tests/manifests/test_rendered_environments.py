@@ -10,8 +10,6 @@ from inferfab.manifests.read import read_manifests
 from inferfab.render.rendering import rendered_files
 
 ROOT = Path(__file__).parent.parent.parent
-KNOWN = {"prod": {("IF-PLC-007", "warning")}}
-"""`nightly` may go down to no worker: its tier promises nothing, and the environment asks for it."""
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod", "prod-gcp"])
@@ -27,5 +25,5 @@ def test_rendered_environments_are_sound(name: str, tmp_path: Path) -> None:
         checked = check_manifests(read_manifests([tmp_path / cell.name / "serving"]))
         found = {(f.rule, f.severity) for f in checked.findings if f.severity != "info"}
         shown = [f"{f.location} {f.rule} {f.what}" for f in checked.findings if f.severity != "info"]
-        assert found <= KNOWN.get(name, set()), shown
+        assert not found, shown
         assert checked.judged.get("dynamo.vllm", 0) > 0

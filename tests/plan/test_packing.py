@@ -243,6 +243,7 @@ def sleep(
     gpus_: int = 4,
     host: int = 100,
     gpu: int = 90 * GIB,
+    most: int = 32,
 ) -> PackingPlan:
     return pack_sleep(
         nodes=nodes,
@@ -251,7 +252,19 @@ def sleep(
         host_bytes_per_node=host,
         asked=wanted,
         weights=weights,
+        most_on_gpu=most,
     )
+
+
+def test_engines_of_a_gpu_are_limited() -> None:
+    """Two GPUs of two engines hold what is asked once of three models and one more, the first of equals; with one
+    engine each the third model finds no place.
+    """
+    three = asked(("a", 1, 1), ("b", 1, 1), ("c", 1, 1))
+    got = sleep(three, {"a": 1, "b": 1, "c": 1}, gpus_=2, most=2)
+    assert got.instances == {"a": 2, "b": 1, "c": 1}
+    assert [len(lane) for lane in got.gpus] == [2, 2]
+    assert sum(sleep(three, {"a": 1, "b": 1, "c": 1}, gpus_=2, most=1).unserved.values()) == 1
 
 
 def test_sleep_by_hand() -> None:

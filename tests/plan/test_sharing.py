@@ -8,6 +8,8 @@ from hypothesis import given
 from inferfab.environment.environment import Environment
 from inferfab.plan.fleet import plan
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.quantities import GIB
+from inferfab.plan.sharing import awake_share
 from strategies import environments, quick
 
 from .planning import pool_plan, tree
@@ -76,6 +78,52 @@ def test_sleep_on_a_node() -> None:
     assert plan_.awake_at_once == 8
     assert plan_.instances[0].wake_seconds == 0.5
     assert "--enable-sleep-mode" in plan_.instances[0].engine.argv()
+
+
+def test_what_sleeping_engines_leave() -> None:
+    """Each keeps 1.2 GiB: 0.97 - 3 x 1.2 / 24 = 0.82 and 0.97 - 1.2 / 80 = 0.955; nothing sleeps beside one alone."""
+    assert awake_share(0.92, 24 * GIB, 4) == 0.82
+    assert awake_share(0.92, 80 * GIB, 2) == 0.92
+    assert awake_share(0.96, 80 * GIB, 2) == 0.955
+    assert awake_share(0.98, 24 * GIB, 1) == 0.98
+
+
+def test_the_awake_engine_leaves_the_sleeping_their_memory() -> None:
+    """L4 of 24 GB (23,034 MiB): 0.97 - 1.2 GiB / 23,034 MiB = 0.9166 for the one that is awake of two."""
+    plan_ = shared("sleep", "g6.12xlarge").shared
+    assert plan_ is not None
+    assert {len(lane) for lane in plan_.packing.gpus} == {2}
+    for instance in plan_.instances:
+        assert instance.engine.value_of("--gpu-memory-utilization") == "0.916"
+        assert instance.memory.gpu_memory_utilization == 0.916
+
+
+def test_no_more_sleep_than_the_awake_ones_need() -> None:
+    """Eight copies of Llama 8B need 12.25 GB and 8 x 8,192 x 65,536 bytes, 16.55 GB of a L4's 24.15 GB: 0.685, so
+    0.97 - n x 1.2 GiB / 23,034 MiB leaves room for five asleep; a GPU has six. 48 times 9.08 GB are
+    436 of the 577 GB that may sleep in 768 GiB.
+    """
+    models = {f"m{n}": MODELS["llama"] for n in range(8)}
+    plan_ = shared("sleep", "g6.48xlarge", models=models).shared
+    assert plan_ is not None
+    assert {len(lane) for lane in plan_.packing.gpus} == {6}
+    assert all(i.memory.concurrent_sequences >= 8 for i in plan_.instances)
+    tight = shared("sleep", "g6.48xlarge", models=models, max_sequences=14).shared
+    # 19.77 GB are 0.819, between 0.863 for two asleep and 0.809 for three: 24 places, and all 8 are served.
+    assert tight is not None and max(len(lane) for lane in tight.packing.gpus) == 3
+    assert not tight.packing.unserved
+
+
+def test_a_draft_sleeps_and_loads_too() -> None:
+    """Qwen3 8B drafting for itself moves twice its weights, over 20 GB/s and at 2 GiB/s."""
+    plain = {"catalog": "qwen3-8b", "revision": "0123456789", "context_tokens": 4096, "kv_cache_dtype": "fp8"}
+    draft = {"catalog": "qwen3-8b", "source": "x/y", "revision": "0123456789", "weights_gib": 10}
+    models = {"plain": plain, "drafted": {**plain, "speculative": {"method": "draft_model", "draft": draft}}}
+    plan_ = shared("sleep", models=models).shared
+    assert plan_ is not None
+    one, two = plan_.instances
+    assert two.wake_seconds - one.wake_seconds == pytest.approx(10 * GIB / 20e9, abs=0.11)
+    assert two.cold_load_seconds - one.cold_load_seconds == pytest.approx(5, abs=0.11)
 
 
 def test_too_large_says_why() -> None:

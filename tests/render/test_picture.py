@@ -256,7 +256,7 @@ def test_the_top_shows_owner_totals_hostnames_and_promises() -> None:
         "prod",
         "owner ml-platform · Dynamo 1.6.1 + vLLM 0.31.0 · budget $1.20M a month",
     ]
-    assert words(boxes(prod, "stat")[0]) == [f"{72 + 64 + 64} GPUs", "192 min – 416 max"]
+    assert words(boxes(prod, "stat")[0]) == [f"{72 + 64 + 64} GPUs", "196 min – 416 max"]
     routing = words(boxes(prod, "routing")[0])
     assert routing[0] == "DNS: latency policy, answers kept 60 s"
     assert {"priority.llm.example.com", "TTFT p50 ≤ 200 ms", "ITL p95 ≤ 40 ms"} <= set(routing)

@@ -194,7 +194,7 @@ def test_another_machine_and_size_in_the_next_plan(
     path.write_text(json.dumps(after), encoding="utf-8")
     report = review(Asked(environments=[env], base=str(ROOT / "environments"), plans=[path])).report
     (stack,) = report.stacks
-    assert three(gpus(stack, "type", "l40s").before) == (0, 8, 32)
+    assert three(gpus(stack, "type", "l40s").before) == (4, 8, 32)
     nightly = next(g for g in fleet.cells[0].node_groups if g.pool == "nightly")
     assert three(gpus(stack, "type", "l40s").after) == (nightly.gpus.min, nightly.gpus.desired, nightly.gpus.max)
     assert [(d.subject.split(".")[0], d.action) for d in stack.destroyed] == [("aws_eks_node_group", "roll nodes")]

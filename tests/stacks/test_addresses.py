@@ -109,6 +109,6 @@ def test_what_is_only_shown_moves_nothing() -> None:
     after["routing"]["users_near"] = ["aws:us-east-1"]
     after["models"]["qwen-32b"]["revision"] = "0" * 40
     after["tiers"]["standard"]["availability_percent"] = 99
-    after["pools"]["nightly"]["worker"]["replicas"] = {"min": 0, "desired": 4, "max": 16}
+    after["pools"]["nightly"]["worker"]["replicas"] = {"min": 1, "desired": 4, "max": 16}
     after["accounts"]["aws"]["permissions_boundary"] = "another-boundary"
     assert lost(before, after) == (set(), set())

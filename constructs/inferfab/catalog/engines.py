@@ -66,6 +66,11 @@ class Flag(BaseModel):
     deprecated: bool | str | None = None
 
     @property
+    def servers(self) -> bool:
+        """``vllm serve`` has it and an engine alone does not: its HTTP server's, or of the command itself."""
+        return self.group == "Frontend" or bool({"--api-server-count", "--grpc", "model_tag"} & set(self.flags))
+
+    @property
     def takes_json(self) -> bool:
         """The value is one JSON object: a dictionary, or one of the engine's configuration classes."""
         first = self.type.split("|", maxsplit=1)[0]
@@ -187,3 +192,11 @@ def dynamo_flags(version: str, program: Program) -> dict[str, Flag]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFactFile(path, [f"missing {error}" if isinstance(error, KeyError) else str(error)]) from error
     return found
+
+
+def worker_flags(vllm: str, dynamo: str) -> dict[str, Flag]:
+    """Flags of ``dynamo.vllm`` by every spelling: its own, and those that it hands to vLLM's ``AsyncEngineArgs``
+    (dynamo/vllm/args.py); none of vLLM's HTTP server, which does not run.
+    """
+    engine = {spelling: flag for spelling, flag in vllm_flags(vllm).items() if not flag.servers}
+    return {**engine, **dynamo_flags(dynamo, "dynamo.vllm")}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inferfab.checks.adapters
 import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.catalog_references
@@ -14,6 +15,7 @@ import inferfab.checks.engine_settings
 import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
+import inferfab.checks.flag_owners
 import inferfab.checks.gcp
 import inferfab.checks.host_memory
 import inferfab.checks.joining
@@ -54,6 +56,8 @@ import inferfab.checks.serving.transport
 import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes
 import inferfab.checks.shared_models
+import inferfab.checks.system_nodes
+import inferfab.checks.tier_order
 import inferfab.checks.traffic
 import inferfab.checks.traffic_profiles
 import inferfab.checks.updates  # noqa: F401 - importing a module enters its rules

@@ -4,9 +4,10 @@ import json
 import math
 from collections.abc import Iterator
 
-from inferfab.catalog.engines import Flag, vllm_flags
-from inferfab.checks.facts import Facts, Placed
-from inferfab.checks.places import once
+from inferfab.catalog.engines import Flag, vllm_flags, worker_flags
+from inferfab.checks.facts import Facts
+from inferfab.checks.flag_owners import SECRETS, server_flag
+from inferfab.checks.places import once, stated_flags
 from inferfab.checks.registry import Problem, rule
 from inferfab.checks.remedies import plain
 from inferfab.environment.problems import meant
@@ -28,27 +29,30 @@ DECIDED = {
 """Flags that the plan decides, and the field that decides each: a second place would disagree one day."""
 
 
-def stated_flags(facts: Facts) -> Iterator[tuple[Placed, str, str | int | float | bool]]:
-    """(role, flag, value) of every flag that the environment adds."""
-    for at in once(facts.roles()):
-        asked = facts.asked(at.pool.name)
-        workers = getattr(asked, at.role.role)
-        for flag, value in workers.flags.items():
-            yield at, flag, value
-
-
 @rule(
     "IF-ENG-001",
     "a flag that the engine does not have",
     joins=("environment", "engine"),
     why="the engine exits at start with a usage message, in every pod.",
-    do="use the long name of a flag of the pinned vLLM.",
-    source="flag list of the pair, parsed from the released sources",
+    do="use the long name of a flag of the pinned vLLM's engine, or of Dynamo's own worker.",
+    source="flag lists of the pair, parsed from the released sources; ai-dynamo 1.6.1 dynamo/vllm/args.py",
 )
 def flags_known(facts: Facts) -> Iterator[Problem]:
-    known = vllm_flags(facts.fleet.engine.vllm)
+    pair = facts.fleet.engine
+    known = worker_flags(pair.vllm, pair.dynamo)
     for at, flag, value in stated_flags(facts):
         path = at.path("flags", flag)
+        if flag in SECRETS:
+            continue  # IF-ENG-023
+        elsewhere = server_flag(pair.vllm, flag) if flag not in known or flag == "model_tag" else None
+        if elsewhere is not None:
+            yield Problem(
+                path,
+                f"`{flag}` is a flag of vLLM's own HTTP server, and workers run `dynamo.vllm`, which has none",
+                elsewhere,
+                of_key=True,
+            )
+            continue
         if flag in DECIDED:
             yield Problem(
                 path, f"`{flag}` is decided by {DECIDED[flag]}", "set it there and remove it here", of_key=True

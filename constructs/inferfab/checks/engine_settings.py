@@ -45,7 +45,7 @@ def block_size_taken(facts: Facts) -> Iterator[Problem]:
     severity="warning",
     joins=("engine",),
     why="the method `mtp` runs modules that are part of the checkpoint; without them the engine stops at start.",
-    do="use another method (`ngram`, `suffix`, or `eagle3` with a draft), or none.",
+    do="use another method (`ngram`, or `eagle3` with a draft), or none.",
     source="families with such modules, in the catalog's models",
 )
 def prediction_modules_exist(facts: Facts) -> Iterator[Problem]:
@@ -58,6 +58,26 @@ def prediction_modules_exist(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 ("models", name, "speculative", "method"),
                 f"{entry.title} has no modules for multi-token prediction; the families {', '.join(families)} do",
+                "write `ngram`",
+            )
+
+
+@rule(
+    "IF-ENG-024",
+    "suffix decoding without its package",
+    severity="warning",
+    joins=("engine",),
+    why="the method `suffix` imports the package arctic-inference, on which vLLM does not depend; without it the "
+    "engine stops at start, on a GPU that is paid for.",
+    do="use `ngram`, or an image in which you have seen the package.",
+    source="vLLM 0.31.0 vllm/config/speculative.py and its package metadata; that NVIDIA's image has it is unproven",
+)
+def suffix_package_there(facts: Facts) -> Iterator[Problem]:
+    for name, asked in facts.environment.models.items():
+        if asked.speculative is not None and asked.speculative.method == "suffix":
+            yield Problem(
+                ("models", name, "speculative", "method"),
+                "`suffix` needs the package arctic-inference, and nobody has seen it in the image",
                 "write `ngram`",
             )
 

@@ -14,12 +14,10 @@ from inferfab.checks.remedies import (
 )
 from inferfab.environment.pools import SharedPool
 from inferfab.findings import YamlPath
+from inferfab.plan.memory import MOST_MEMORY_SHARE
 from inferfab.plan.pools import PoolPlan
 
 _VLLM = "vLLM: KV cache is what gpu-memory-utilization leaves after weights and a profiling run (vllm#2418)"
-
-
-MOST_MEMORY_SHARE = 0.97
 
 
 def longest_requests(facts: Facts) -> dict[str, tuple[int, PoolPlan]]:

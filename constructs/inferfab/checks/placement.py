@@ -111,46 +111,23 @@ def spot_without_promise(facts: Facts) -> Iterator[Problem]:
     "a promise that starts from nothing",
     severity="warning",
     joins=("engine", "promise"),
-    why="a node takes minutes and a model tens of seconds to minutes to load; until then the tier answers nothing, "
-    "and a model "
-    "without workers is not listed.",
+    why="a model without workers is not listed, so its requests get 404 until somebody starts one; then a node takes "
+    "minutes and the model tens of seconds to minutes to load.",
     do="keep at least one worker of each role.",
-    source="kaito-project/kaito#2325: 966 s cold start measured",
+    source="kaito-project/kaito#2325: 966 s cold start measured; ai-dynamo/dynamo#11536",
 )
 def promise_needs_workers(facts: Facts) -> Iterator[Problem]:
-    yield from _dropped_models(facts)
+    # Of workers that the planner may take away IF-SCL-005 speaks, promised or not.
     seen: set[YamlPath] = set()
     for at in facts.roles():
-        path = (*at.replicas_path(facts), "min")
-        if at.role.workers.min == 0 and at.tier.promises and path not in seen:
+        path = (*at.replicas_path(facts), "desired")
+        none = at.role.workers.desired == 0 and at.pool.scaling.replicas_owner == "terraform"
+        if none and at.tier.promises and path not in seen:
             seen.add(path)
             yield Problem(
                 path,
-                f"{at.where} may scale to none, and tier `{at.tier.name}` makes promises",
-                "write `min: 1` or more",
-            )
-
-
-def _dropped_models(facts: Facts) -> Iterator[Problem]:
-    """Models of shared pools that are served at the desired size and gone at the fewest nodes."""
-    seen: set[YamlPath] = set()
-    for pool in facts.fleet.pools:
-        tier, shared = facts.tier(pool.tier), pool.shared
-        if shared is None or not (tier.promises or tier.availability_target_percent):
-            continue
-        gone = [m for m, n in shared.instances_at_min.items() if not n and shared.packing.instances.get(m)]
-        here = facts.environment.cells[pool.cell].pools[pool.name]
-        path: YamlPath = ("pools", pool.name, "nodes", "min")
-        if here is not None and here.nodes is not None:
-            path = ("cells", pool.cell, "pools", pool.name, "nodes", "min")
-        if gone and path not in seen:
-            seen.add(path)
-            group = next(g for g in facts.fleet.node_groups if g.pool == pool.name and g.cell == pool.cell)
-            yield Problem(
-                path,
-                f"at {group.nodes.min} node(s) `{pool.name}` in {pool.cell} has no instance of "
-                f"{', '.join(f'`{m}`' for m in gone)}, and tier `{tier.name}` makes promises",
-                f"write {group.nodes.desired}, the desired nodes, with which every model has one",
+                f"{at.where} has no worker, and tier `{at.tier.name}` makes promises",
+                "write `desired: 1` or more",
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inferfab.catalog.instances import InstanceType, instances
-from inferfab.checks.facts import Placed
+from inferfab.checks.facts import Facts, Placed
 from inferfab.plan.quantities import GB
 
 
@@ -23,3 +23,12 @@ def once(places: Iterator[Placed]) -> Iterator[Placed]:
 
 def machine(at: Placed) -> InstanceType:
     return instances(at.group.cloud)[at.group.instance]
+
+
+def stated_flags(facts: Facts) -> Iterator[tuple[Placed, str, str | int | float | bool]]:
+    """(role, flag, value) of every flag that the environment adds."""
+    for at in once(facts.roles()):
+        asked = facts.asked(at.pool.name)
+        workers = getattr(asked, at.role.role)
+        for flag, value in workers.flags.items():
+            yield at, flag, value

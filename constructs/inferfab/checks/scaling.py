@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import inferfab.checks.serving.scaling  # noqa: F401 - enters IF-SCL-001, which judges plans too
 from inferfab.checks.facts import Facts
-from inferfab.checks.registry import Problem, on_plan
+from inferfab.checks.registry import Problem, on_plan, rule
+from inferfab.findings import YamlPath
 
 
 @on_plan("IF-SCL-001")
@@ -29,3 +30,57 @@ def bounds_within_nodes(facts: Facts) -> Iterator[Problem]:
                     "write min <= desired <= max",
                     of_key=True,
                 )
+
+
+@rule(
+    "IF-SCL-005",
+    "workers that nothing brings back",
+    joins=("environment", "engine"),
+    why="without a worker the model leaves the frontend and requests get 404, so Dynamo's planner, which reads the "
+    "frontend's metrics, sees no demand and never starts one again.",
+    do="keep at least one worker of each role, or write `desired: 0` alone for a pool that is switched off by hand.",
+    source="ai-dynamo/dynamo#11536; ai-dynamo 1.6.1 dynamo/planner (load is read from frontends or routers)",
+)
+def workers_come_back(facts: Facts) -> Iterator[Problem]:
+    seen: set[YamlPath] = set()
+    for at in facts.roles():
+        path, bounds = at.replicas_path(facts), at.role.workers
+        if at.pool.scaling.replicas_owner != "dynamo-planner" or bounds.min or path in seen:
+            continue
+        seen.add(path)
+        begins = bounds.desired == 0
+        yield Problem(
+            (*path, "desired" if begins else "min"),
+            f"{at.where} {'begins with' if begins else 'may scale to'} no worker, and Dynamo's planner starts none "
+            "where it sees no demand",
+            "write `desired: 1` or more" if begins else "write `min: 1` or more",
+        )
+
+
+@rule(
+    "IF-SCL-006",
+    "a shared pool with room to scale",
+    joins=("environment", "cluster", "cost"),
+    why="its models are packed onto the desired nodes and nothing changes their number: nodes up to `max` would stand "
+    "empty, and `min` is never reached.",
+    do="write `nodes: {desired: …}` alone, and another number where more is needed.",
+    source="the plan's packing: every instance of a shared pool has its place from the start",
+)
+def shared_pools_stay(facts: Facts) -> Iterator[Problem]:
+    seen: set[YamlPath] = set()
+    for pool in facts.fleet.pools:
+        if pool.shared is None:
+            continue
+        nodes = pool.scaling.workers["shared"]
+        here = facts.environment.cells[pool.cell].pools[pool.name]
+        path: YamlPath = ("pools", pool.name, "nodes")
+        if here is not None and here.nodes is not None:
+            path = ("cells", pool.cell, "pools", pool.name, "nodes")
+        if nodes.min == nodes.desired == nodes.max or path in seen:
+            continue
+        seen.add(path)
+        yield Problem(
+            path,
+            f"`{pool.name}` asks for {nodes.min} to {nodes.max} nodes, and nothing scales a shared pool",
+            f"write `desired: {nodes.desired}` alone",
+        )

@@ -15,7 +15,9 @@ from inferfab.environment.pools import SharedPool
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.quantities import Bounds
-from inferfab.plan.sharing import plan_shared
+from inferfab.plan.sharing import SLEEPING_GPU_BYTES, plan_shared
+
+_KEPT = f", of which each sleeping engine keeps {gb(SLEEPING_GPU_BYTES)}"
 
 
 @rule(
@@ -57,7 +59,8 @@ def shared_models_placed(facts: Facts) -> Iterator[Problem]:
                 ("pools", pool.name, "models", positions[model]),
                 f"{count} of {asked.models[positions[model]].instances} instances of `{model}` ({gb(needs[model])} "
                 "each) find no place on "
-                f"{group.gpus.desired} x {gpu.title} ({gb(gpu.memory_bytes)})",
+                f"{group.gpus.desired} x {gpu.title} ({gb(gpu.memory_bytes)}"
+                f"{_KEPT if asked.sharing == 'sleep' else ''})",
                 fix,
             )
 

@@ -30,9 +30,9 @@ class Replicas(Input):
     desired: Count
     """Workers to start with."""
     min: Count | None = None
-    """Never fewer. Default: `desired`. An apply leaves the number of running nodes alone, and EKS refuses a minimum
-    above it. To raise `min`, let that many nodes run first: `aws eks update-nodegroup-config` with minimum and desired
-    size, then apply.
+    """Never fewer. Default: `desired`. At least 1 where workers scale: nothing starts the first one again. An apply
+    leaves the number of running nodes alone, and EKS refuses a minimum above it. To raise `min`, let that many nodes
+    run first: `aws eks update-nodegroup-config` with minimum and desired size, then apply.
     """
     max: Count | None = None
     """Never more; node groups are sized for it. Default: `desired`."""
@@ -176,7 +176,7 @@ class SharedPool(_Pool):
     """`mig`: hardware partitions, isolated; `sleep`: vLLM sleep mode, one model awake a GPU, others in CPU memory."""
     models: Annotated[Items[SharedModel], Field(min_length=1, max_length=32)]
     nodes: SharedNodes
-    """Nodes of the pool."""
+    """Nodes of the pool: `desired` alone, as nothing scales them."""
     max_sequences: PositiveCount = 8
     """Sequences at full context that each instance must hold. Default: 8."""
     gpu_memory_utilization: MemoryShare = 0.92

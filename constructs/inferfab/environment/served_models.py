@@ -1,15 +1,44 @@
 """The models that an environment serves."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from inferfab.catalog.models import ModelShape, Quantization
-from inferfab.environment.base import Input, Name, Tokens, contradiction, matching
+from inferfab.environment.base import Input, Name, Tokens, contradiction, impossible, matching
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
 Gib = Annotated[float, Field(ge=0.001, le=65_536)]
+
+
+_HUB_ID = re.compile(r"([A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?/)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+
+
+def _names_weights(text: str) -> str:
+    """A URI, or a hub id as huggingface_hub takes it (utils/_validators.py ``validate_repo_id``)."""
+    if "://" in text:
+        return text
+    sound = _HUB_ID.fullmatch(text) and "--" not in text and ".." not in text
+    if not sound or len(text) > 96 or text.endswith(".git"):
+        raise impossible(
+            f"`{text}` is no hub id",
+            "write owner/name: letters, digits, `-`, `_` and `.`, none of the last three twice in a row or at an end",
+        )
+    return text
+
+
+WeightsSource = Annotated[str, AfterValidator(_names_weights)]
+SecretName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9/_+=.@-]*[A-Za-z0-9][A-Za-z0-9/_+=.@-]*$",
+        "write the secret's name: letters, digits and any of / _ + = . @ -",
+        max_length=512,
+    ),
+]
+"""As AWS Secrets Manager takes it (CreateSecret, Name)."""
 
 
 class Draft(Input):
@@ -17,7 +46,7 @@ class Draft(Input):
 
     catalog: str | None = None
     """Catalog model that drafts (method `draft_model`); its shape gives weights and KV cache."""
-    source: str
+    source: WeightsSource
     """Hub id or URI of the draft weights."""
     revision: Annotated[str, Field(min_length=7, max_length=64)]
     """Pinned commit or version of the draft weights."""
@@ -40,7 +69,7 @@ class Speculative(Input):
         if self.method in ("draft_model", "eagle", "eagle3") and self.draft is None:
             raise contradiction(
                 f"speculative method {self.method} needs `draft:` with source, revision and size",
-                "add `draft: {source: …, revision: …, weights_gib: …}`, or use ngram, suffix or mtp",
+                "add `draft: {source: …, revision: …, weights_gib: …}`, or use ngram or mtp",
             )
         if self.method in ("ngram", "suffix", "mtp") and self.draft is not None:
             raise contradiction(
@@ -72,8 +101,11 @@ class Adapter(Input):
             r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$",
             "write a hub id, like owner/name: workers load adapters themselves, and have no rights on buckets",
         ),
+        AfterValidator(_names_weights),
     ]
-    """Hub id (`owner/name`) of the adapter."""
+    """Hub id (`owner/name`) of the adapter. Workers load it from the hub, with the model's `token_secret`: an adapter
+    has no token of its own.
+    """
     revision: Annotated[str, Field(min_length=7, max_length=64)]
     """Pinned commit of the adapter."""
     rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
@@ -87,7 +119,7 @@ class ServedModel(Input):
     """Catalog model that gives shape, checkpoints and licence (see `inferfab catalog`). Or give `shape`."""
     shape: ModelShape | None = Field(default=None, strict=False)
     """Shape of a model that the catalog does not have, from its config.json."""
-    source: str | None = None
+    source: WeightsSource | None = None
     """Hub id (`owner/name`) or `s3://`/`gs://` URI of the weights. Default: the catalog's checkpoint of this
     quantization.
     """
@@ -111,8 +143,10 @@ class ServedModel(Input):
     """LoRA adapters that every worker of the model loads. Default: none."""
     gated: bool | None = None
     """The weights need an accepted licence and a token. Default: as the catalog's checkpoint says."""
-    token_secret: str | None = None
-    """Name of the secret that holds the download token (a reference, never the token). Needed when gated."""
+    token_secret: SecretName | None = None
+    """Name of the secret that holds the download token (a reference, never the token), for the weights and for the
+    model's adapters. Needed when gated.
+    """
     cold_load_gib_per_second: Annotated[float, Field(ge=0.001, le=100)] = 2.0
     """Rate at which weights arrive in a pod from the cache volume, for cold-load times. Default: 2 GiB/s."""
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from inferfab.catalog.engines import Flag, dynamo_flags, engine_pairs, vllm_flags, vllm_versions
+from inferfab.catalog.engines import Flag, dynamo_flags, engine_pairs, vllm_flags, vllm_versions, worker_flags
 from inferfab.manifests.images import image_of
 from inferfab.manifests.model import Process, Program
 from inferfab.manifests.options import Options, parse_options
@@ -91,9 +91,7 @@ def flags_of(program: Program, container: Container) -> Mapping[str, Flag]:
     if program == "vllm":
         return vllm_flags(vllm)
     if program == "dynamo.vllm":
-        # It has vLLM's engine flags, not those of vLLM's own HTTP server (dynamo/vllm/args.py, AsyncEngineArgs).
-        engine = {spelling: flag for spelling, flag in vllm_flags(vllm).items() if flag.group != "Frontend"}
-        return {**engine, **dynamo_flags(dynamo, "dynamo.vllm")}
+        return worker_flags(vllm, dynamo)
     if program == "dynamo.frontend":
         return dynamo_flags(dynamo, "dynamo.frontend")
     return {}

@@ -12,6 +12,8 @@ from inferfab.plan.quantities import GB
 from inferfab.plan.served import BYTES_PER_PARAMETER, ModelPlan
 from inferfab.record import Record
 
+MOST_MEMORY_SHARE = 0.97
+"""Of a GPU's memory, for vLLM: the driver and the CUDA context that it starts in need the rest."""
 OVERHEAD_LOW_BYTES = 3 * GB
 OVERHEAD_HIGH_BYTES = 8 * GB
 _LIVE_ACTIVATIONS = 10

@@ -245,12 +245,14 @@ def pack_sleep(
     host_bytes_per_node: int,
     asked: tuple[Asked, ...],
     weights: dict[str, int],
+    most_on_gpu: int,
 ) -> PackingPlan:
     """Serve the most (model, GPU) pairs on whole GPUs with vLLM sleep mode.
 
     :param gpu_bytes: what vLLM may use on one GPU.
     :param host_bytes_per_node: CPU memory that may hold sleeping weights.
     :param weights: weights in bytes by model; every resident instance may be asleep, so all of them must fit.
+    :param most_on_gpu: engines of one GPU: each that sleeps keeps a little of it.
     """
     fits = [a for a in asked if a.bytes_needed <= gpu_bytes]
     unserved = {a.model: a.instances for a in asked if a.bytes_needed > gpu_bytes}
@@ -259,7 +261,10 @@ def pack_sleep(
         return PackingPlan(gpus=tuple(() for _ in range(nodes * gpus_per_node)), instances={}, unserved=unserved)
     # Neither spreading nor filling up finds a place for all that is asked in every case; the better of both does more.
     resident, short = min(
-        (_resident_sets(nodes, gpus_per_node, host_bytes_per_node, fits, weights, spread=s) for s in (True, False)),
+        (
+            _resident_sets(nodes, gpus_per_node, host_bytes_per_node, fits, weights, most_on_gpu, spread=s)
+            for s in (True, False)
+        ),
         key=lambda found: (sum(found[1].values()), -sum(sum(node.values()) for node in found[0])),
     )
     gpus: list[tuple[PackedSlice, ...]] = []
@@ -275,13 +280,22 @@ def pack_sleep(
 
 
 def _resident_sets(
-    nodes: int, gpus_per_node: int, host_bytes: int, fits: list[Asked], weights: dict[str, int], *, spread: bool
+    nodes: int,
+    gpus_per_node: int,
+    host_bytes: int,
+    fits: list[Asked],
+    weights: dict[str, int],
+    most_on_gpu: int,
+    *,
+    spread: bool,
 ) -> tuple[list[dict[str, int]], dict[str, int]]:
     """Instances by model and node: first what is asked, largest first, then smallest models into what is left.
 
     :param spread: put each onto the emptiest node; otherwise onto the fullest that holds it.
     """
     left = [host_bytes] * nodes
+    # Instances go to the GPU with the fewest, so that a node's are spread evenly.
+    free = [most_on_gpu * gpus_per_node] * nodes
     sets: list[dict[str, int]] = [{} for _ in range(nodes)]
     short: dict[str, int] = {}
 
@@ -289,11 +303,12 @@ def _resident_sets(
         if count:
             sets[node][model] = sets[node].get(model, 0) + count
             left[node] -= count * weights[model]
+            free[node] -= count
 
     for each in sorted(fits, key=lambda a: (-weights[a.model], a.model)):
         model, weight = each.model, weights[each.model]
         # While one model is placed only the node that took it changes, so a heap always knows the next one.
-        room = [(-left[n] if spread else left[n], n) for n in range(nodes) if left[n] >= weight]
+        room = [(-left[n] if spread else left[n], n) for n in range(nodes) if left[n] >= weight and free[n]]
         heapq.heapify(room)
         for missing in range(each.instances, 0, -1):
             if not room:
@@ -301,10 +316,11 @@ def _resident_sets(
                 break
             _, node = heapq.heappop(room)
             add(node, model, 1)
-            if left[node] >= weight and sets[node][model] < gpus_per_node:
+            if left[node] >= weight and free[node] and sets[node][model] < gpus_per_node:
                 heapq.heappush(room, (-left[node] if spread else left[node], node))
     for each in sorted(fits, key=lambda a: (weights[a.model], a.model)):
         weight = weights[each.model]
         for node in range(nodes):
-            add(node, each.model, min(gpus_per_node - sets[node].get(each.model, 0), left[node] // weight))
+            room_left = min(left[node] // weight, free[node])
+            add(node, each.model, min(gpus_per_node - sets[node].get(each.model, 0), room_left))
     return sets, short

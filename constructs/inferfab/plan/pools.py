@@ -178,7 +178,7 @@ def _plan_shared_pool(
     used = sum(1 for slices in shared.packing.gpus if slices)
     idle = nodes.desired * machine.gpu_count - used
     cut = shared.mig_layout is not None
-    size = sum(models[m.model].weights_bytes for m in pool.models)
+    size = sum(models[m.model].weights_bytes + models[m.model].draft_weights_bytes for m in pool.models)
     group = node_group(
         name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut, model_bytes=size
     )

@@ -63,7 +63,7 @@ class ModelPlan(Record):
     token_secret: str | None
     licence: str
     cold_load_seconds: float
-    """Weights over the stated load rate; engine start and compilation come on top."""
+    """Weights, those of a draft too, over the stated load rate; engine start and compilation come on top."""
 
     @property
     def path(self) -> str:
@@ -118,7 +118,7 @@ def plan_model(name: str, asked: ServedModel) -> ModelPlan:
         gated=asked.gated if asked.gated is not None else bool(checkpoint and checkpoint.gated),
         token_secret=asked.token_secret,
         licence=entry.licence if entry else "not stated",
-        cold_load_seconds=round(weights_bytes / GIB / asked.cold_load_gib_per_second, 1),
+        cold_load_seconds=round((weights_bytes + draft_bytes) / GIB / asked.cold_load_gib_per_second, 1),
     )
 
 

@@ -8,8 +8,16 @@ from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gpus import MigProfile, gpus
 from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
+from inferfab.plan.adapters import adapter_bytes
 from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
-from inferfab.plan.memory import MemoryPlan, Parallelism, overhead_bytes, plan_memory, sequence_bytes
+from inferfab.plan.memory import (
+    MOST_MEMORY_SHARE,
+    MemoryPlan,
+    Parallelism,
+    overhead_bytes,
+    plan_memory,
+    sequence_bytes,
+)
 from inferfab.plan.packing import (
     Asked,
     NodeCut,
@@ -21,7 +29,7 @@ from inferfab.plan.packing import (
     pack_sleep,
     smallest_profile,
 )
-from inferfab.plan.quantities import Bounds
+from inferfab.plan.quantities import GIB, Bounds
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import tcp_transport
 from inferfab.record import Record
@@ -30,6 +38,11 @@ HOST_SHARE_FOR_SLEEPING = 0.7
 """Share of a node's memory that may hold sleeping weights; the rest is for the system and running engines."""
 PCIE_BYTES_PER_SECOND = 20e9
 """CPU memory to GPU over PCIe 4.0 x16 (32 GB/s line rate), as pinned copies reach it; newer nodes are faster."""
+
+
+SLEEPING_GPU_BYTES = int(1.2 * GIB)
+"""What a sleeping engine keeps of its GPU: CUDA context, graphs, buffers outside of vLLM's pools. Seen: 0.8 GiB
+(NVIDIA-NeMo/RL#223) and 1.2 GiB (vllm-project/vllm#28714)."""
 
 
 class SharedInstancePlan(Record):
@@ -79,7 +92,7 @@ def plan_shared(
     wanted = {m.model: m.instances for m in pool.models}
     needs = {m.name: bytes_needed(m, pool) for m in models}
     asked = tuple(Asked(model=m.name, bytes_needed=needs[m.name], instances=wanted[m.name]) for m in models)
-    weights = {m.name: m.weights_bytes for m in models}
+    weights = {m.name: m.weights_bytes + m.draft_weights_bytes for m in models}
     packing, unplanned = _pack(pool, machine, nodes.desired, asked, weights)
     layout = _layout(pool, machine, nodes, packing, asked, weights)
     least = packing
@@ -90,11 +103,15 @@ def plan_shared(
             if layout
             else _pack(pool, machine, nodes.min, asked, weights)[0]
         )
+    share = pool.gpu_memory_utilization
+    if pool.sharing == "sleep":
+        held = max((len(lane) for lane in packing.gpus), default=1)
+        share = awake_share(share, gpus()[machine.gpu].memory_bytes, held)
     awake = packing.total if pool.sharing == "mig" else sum(1 for lane in packing.gpus if lane)
     return SharedPlan(
         mode=pool.sharing,
         packing=packing,
-        instances=tuple(_instance(m, pool, machine, needs[m.name], pair, image_registry) for m in models),
+        instances=tuple(_instance(m, pool, machine, needs[m.name], share, pair, image_registry) for m in models),
         awake_at_once=awake,
         instances_at_min={m.name: least.instances.get(m.name, 0) for m in models},
         unserved_at_min=least.unserved,
@@ -132,6 +149,7 @@ def _pack(
             host_bytes_per_node=math.floor((machine.memory_mib or 0) * 1024**2 * HOST_SHARE_FOR_SLEEPING),
             asked=asked,
             weights=weights,
+            most_on_gpu=_most_on_gpu(pool, gpu.memory_bytes, asked),
         )
         return packing, ""
     try:
@@ -141,21 +159,47 @@ def _pack(
         return nothing, str(error)
 
 
+def awake_share(asked: float, gpu_bytes: int, engines: int) -> float:
+    """Share of a GPU that the awake one of ``engines`` may take: what is asked, or what the sleeping ones leave."""
+    if engines < 2:
+        return asked
+    left = MOST_MEMORY_SHARE - (engines - 1) * SLEEPING_GPU_BYTES / gpu_bytes
+    return min(asked, math.floor(left * 1000) / 1000)
+
+
+def _most_on_gpu(pool: SharedPool, gpu_bytes: int, asked: tuple[Asked, ...]) -> int:
+    """Engines of a GPU with which each model, awake, still holds what was asked of it."""
+    needed = max(
+        (a.bytes_needed * pool.gpu_memory_utilization for a in asked if a.bytes_needed <= gpu_bytes), default=0
+    )
+    most = 1
+    while most < len(asked) and awake_share(pool.gpu_memory_utilization, gpu_bytes, most + 1) * gpu_bytes > needed:
+        most += 1
+    return most
+
+
 def bytes_needed(model: ModelPlan, pool: SharedPool) -> int:
     """What one instance must find free: weights, overhead, and KV cache for the asked sequences at full context."""
     overhead = overhead_bytes(model.shape, batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS, sequences=pool.max_sequences)
     kv = pool.max_sequences * sequence_bytes(model, Parallelism(), model.context_tokens)
-    return math.ceil((model.weights_bytes + model.draft_weights_bytes + overhead + kv) / pool.gpu_memory_utilization)
+    weights = model.weights_bytes + model.draft_weights_bytes + adapter_bytes(model, 1)
+    return math.ceil((weights + overhead + kv) / pool.gpu_memory_utilization)
 
 
 def _instance(
-    model: ModelPlan, pool: SharedPool, machine: InstanceType, needed: int, pair: EnginePair, image_registry: str | None
+    model: ModelPlan,
+    pool: SharedPool,
+    machine: InstanceType,
+    needed: int,
+    share: float,
+    pair: EnginePair,
+    image_registry: str | None,
 ) -> SharedInstancePlan:
     gpu = gpus()[machine.gpu]
     profile: MigProfile | None = smallest_profile(gpu, needed) if pool.sharing == "mig" else None
     workers = Workers(
         replicas=Replicas(desired=1),
-        gpu_memory_utilization=pool.gpu_memory_utilization,
+        gpu_memory_utilization=share,
         max_sequences=pool.max_sequences,
         max_batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
         flags={"--enable-sleep-mode": True} if pool.sharing == "sleep" else {},
@@ -164,7 +208,7 @@ def _instance(
         model,
         gpu,
         Parallelism(),
-        gpu_memory_utilization=pool.gpu_memory_utilization,
+        gpu_memory_utilization=share,
         batched_tokens=DEFAULT_DECODE_BATCHED_TOKENS,
         sequences=pool.max_sequences,
         memory_bytes=profile.memory_mib * 1024**2 if profile else None,
@@ -181,6 +225,7 @@ def _instance(
         max_sequences=pool.max_sequences,
         image_registry=image_registry,
     )
+    moved = model.weights_bytes + model.draft_weights_bytes
     return SharedInstancePlan(
         model=model.name,
         resource=f"nvidia.com/mig-{profile.name}" if profile else "nvidia.com/gpu",
@@ -188,5 +233,5 @@ def _instance(
         memory=memory,
         engine=engine,
         cold_load_seconds=model.cold_load_seconds,
-        wake_seconds=0.0 if pool.sharing == "mig" else round(model.weights_bytes / PCIE_BYTES_PER_SECOND, 1),
+        wake_seconds=0.0 if pool.sharing == "mig" else round(moved / PCIE_BYTES_PER_SECOND, 1),
     )

@@ -47,13 +47,13 @@ def test_a_whole_pool_has_one_budget() -> None:
     assert plan.throughput_metrics_source == "frontend"
 
 
-def test_a_role_that_may_have_no_worker_leaves_the_minimum_to_both() -> None:
-    """PlannerConfig takes 0 for ``min_endpoint`` only, and 1 or more for a role's own."""
+def test_the_planner_never_takes_the_last_worker() -> None:
+    """With none the model is not listed, and no demand is seen that would bring one back (dynamo#11536)."""
     workers = {"prefill": bounds(0, 1, 2), "decode": bounds(1, 1, 2)}
     plan = plan_planner(
         "disagg", FAST, "m", workers, {"prefill": 1, "decode": 1}, behind_router=False, prometheus_url=URL
     )
-    assert (plan.min_endpoint, plan.prefill_min_endpoint, plan.decode_min_endpoint) == (0, None, None)
+    assert (plan.min_endpoint, plan.prefill_min_endpoint, plan.decode_min_endpoint) == (None, 1, 1)
 
 
 def test_without_promises_throughput_is_the_target() -> None:
@@ -62,7 +62,7 @@ def test_without_promises_throughput_is_the_target() -> None:
         "agg", BATCH, "m", {"worker": bounds(0, 8, 32)}, {"worker": 2}, behind_router=False, prometheus_url=URL
     )
     assert (plan.optimization_target, plan.ttft_ms, plan.itl_ms) == ("throughput", None, None)
-    assert (plan.max_gpu_budget, plan.min_endpoint, plan.decode_engine_num_gpu) == (64, 0, 2)
+    assert (plan.max_gpu_budget, plan.min_endpoint, plan.decode_engine_num_gpu) == (64, 1, 2)
 
 
 def test_every_field_is_the_planners() -> None:

@@ -194,6 +194,26 @@ def test_sleeping_models_are_lanes_as_packed() -> None:
     assert {e.service for e in cell.serving.entries} >= {"batch-llama-8b", "batch-qwen3-8b"}
 
 
+def test_a_lane_waits_for_drafts_and_holds_them() -> None:
+    """The draft's folder is waited for, and its 2 GiB are in what the pod asks for; a lane speaks neither Dynamo nor
+    NIXL.
+    """
+
+    def sleeps(tree: Any) -> None:
+        tree["pools"]["small-models"] |= {"sharing": "sleep", "instance": "g6e.12xlarge"}
+
+    def drafts(tree: Any) -> None:
+        sleeps(tree)
+        draft = {"source": "example/head", "revision": "0123456789ab", "weights_gib": 2}
+        tree["models"]["qwen3-8b"]["speculative"] = {"method": "eagle3", "draft": draft}
+
+    (lane,), (plain,) = (changed("staging", change).cells[0].serving.lanes for change in (drafts, sleeps))
+    assert lane.engines[1].folders == ("qwen3-8b-9c925d64d727", "qwen3-8b-draft-0123456789ab")
+    assert lane.memory_request_bytes - plain.memory_request_bytes == 2 * 1024**3
+    assert lane.memory_limit_bytes - plain.memory_limit_bytes == 2 * 1024**3
+    assert {value.name for value in lane.engines[1].env} == {"PYTHONHASHSEED"}
+
+
 def test_pods_of_a_tier_are_found_by_name() -> None:
     """Whatever the digest; and not those of a pool whose name goes on."""
     assert CELL.serving.pods_of_tier("batch") == ("nightly-[0-9a-f]{6}",)

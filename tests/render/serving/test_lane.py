@@ -151,7 +151,7 @@ def plan_of(lane: Lane) -> LanePlan:
     engines = tuple(
         LaneEngine(
             model=model,
-            folder=model,
+            folders=(model,),
             port=lane.ports[model],
             awake_port=lane.awake_ports[model],
             arguments=(),

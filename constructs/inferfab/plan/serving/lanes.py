@@ -29,14 +29,16 @@ _NAME_LENGTH = 40
 _REQUEST_BYTES_A_PROCESS = 4 * GIB
 """Asked for beside the weights; the limit is the engine's own. An estimate."""
 LOAD_TIMEOUT_SECONDS = 3600
+_OF_DYNAMO = ("DYN_LORA_ENABLED", "VLLM_NIXL_SIDE_CHANNEL_HOST", "UCX_TLS")
+"""Settings of Dynamo's worker and of KV transfer, neither of which a lane has."""
 
 
 class LaneEngine(Record):
     """One model of a lane."""
 
     model: str
-    folder: str
-    """Of the model cache."""
+    folders: tuple[str, ...]
+    """Of the model cache: weights, and those of a draft."""
     port: PositiveInt
     awake_port: PositiveInt
     arguments: tuple[Argument, ...]
@@ -99,7 +101,7 @@ def _lane(
     assert pool.shared is not None
     instances = {i.model: i for i in pool.shared.instances}
     engines = [instances[n].engine for n in names]
-    weights = sum(models[n].weights_bytes for n in names)
+    weights = sum(models[n].weights_bytes + models[n].draft_weights_bytes for n in names)
     return LanePlan(
         name=fit(name, _NAME_LENGTH),
         pool=pool.name,
@@ -112,11 +114,11 @@ def _lane(
         engines=tuple(
             LaneEngine(
                 model=n,
-                folder=models[n].folder,
+                folders=tuple(f for f in (models[n].folder, models[n].draft_folder) if f),
                 port=FIRST_ENGINE_PORT + position,
                 awake_port=FIRST_AWAKE_PORT + position,
                 arguments=engine.arguments,
-                env=engine.env,
+                env=tuple(value for value in engine.env if value.name not in _OF_DYNAMO),
                 max_requests=4 * int(engine.value_of("--max-num-seqs") or 1),
                 wake_seconds=instances[n].wake_seconds,
                 cold_load_seconds=instances[n].cold_load_seconds,

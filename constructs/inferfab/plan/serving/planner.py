@@ -37,7 +37,7 @@ class PlannerPlan(Record):
     model_name: str
     max_gpu_budget: NonNegativeInt
     """GPUs of all workers of the graph at their maximum."""
-    min_endpoint: NonNegativeInt | None = None
+    min_endpoint: PositiveInt | None = None
     prefill_min_endpoint: PositiveInt | None = None
     decode_min_endpoint: PositiveInt | None = None
     prefill_engine_num_gpu: PositiveInt | None = None
@@ -81,8 +81,10 @@ def plan_planner(
     ttft, itl = tier.strictest_ms("ttft"), itl_target_ms(tier)
     promised = {"prefill": (ttft,), "decode": (itl,)}.get(mode, (ttft, itl))
     serves_promise = any(promise is not None for promise in promised)
-    least = {role: bounds.min for role, bounds in workers.items()}
-    by_role = mode != "agg" and all(least.values())
+    # Never none: without a worker the model leaves the frontend, whose metrics then show no demand that would bring one
+    # back (ai-dynamo/dynamo#11536).
+    least = {role: max(1, bounds.min) for role, bounds in workers.items()}
+    by_role = mode != "agg"
     return PlannerPlan(
         mode=mode,
         optimization_target="sla" if serves_promise else "throughput",
