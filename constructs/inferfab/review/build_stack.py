@@ -1,13 +1,15 @@
 """From a Terraform plan to its review."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.plan.cost import Money
 from inferfab.plan.quantities import Range
 from inferfab.review import openings as opening
-from inferfab.review.changes import ResourceChange
+from inferfab.review.changes import ACTIONS, ResourceChange
 from inferfab.review.destruction import destruction
 from inferfab.review.gpus.extract import Holder, holders
 from inferfab.review.gpus.group import GpuGroup
@@ -21,10 +23,11 @@ from inferfab.review.terraform_plan import TerraformPlan
 
 TierOf = Callable[[GpuGroup], str]
 """Tier of a group's pool; empty where no environment says it."""
+_WORD = re.compile(r"[A-Za-z_-]{1,32}")
 
 
 def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, tier_of: TierOf) -> StackReview:
-    """Review one plan; ``templates`` are those of all plans, with this plan's references."""
+    """Review one plan; ``templates`` are its own, and lead to those of the other plans."""
     found: list[Holder] = []
     by_address: dict[str, list[Holder]] = {}
     for change in plan.changes:
@@ -39,9 +42,13 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
                 opened.append(one)
             else:
                 unseen.append(one)
-    destroyed = [
-        line for change in plan.changes for line in destruction(change, by_address.get(change.address, []), plan.name)
-    ]
+    destroyed = []
+    for change in plan.changes:
+        held = by_address.get(change.address, [])
+        if change.deposed:
+            # Its own machines, not those of the living object at its address.
+            held = list(holders(replace(change, deposed=False), templates, plan.configuration.region))
+        destroyed += destruction(change, held, plan.name)
     groups = [g for h in found for g in (h.before, h.after) if g is not None]
     return StackReview(
         name=plan.name,
@@ -207,6 +214,11 @@ def _unseen(plan: TerraformPlan, found: list[Holder]) -> Iterator[Unseen]:
     reasons = plan_review_facts().deferral_reasons
     for change, reason in plan.deferred:
         yield Unseen(subject=change.address, what=f"deferred: {reasons.get(reason, reason or 'no reason is given')}")
+    for change in plan.changes:
+        for action in change.actions:
+            if action not in ACTIONS:
+                shown = f"`{action}`" if _WORD.fullmatch(action) else "of a name that is none"
+                yield Unseen(subject=change.address, what=f"an unknown action, {shown}: what it does is not known")
     for holder in found:
         for note in holder.unseen:
             yield Unseen(subject=holder.subject, what=note)

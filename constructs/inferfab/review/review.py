@@ -16,7 +16,7 @@ from inferfab.review.errors import BadPlan, ReviewError
 from inferfab.review.findings import FindingsReview, compare, ours
 from inferfab.review.fleet import FleetReview, fleet_review
 from inferfab.review.gpus.group import GpuGroup
-from inferfab.review.gpus.templates import Templates
+from inferfab.review.gpus.templates import Elsewhere, Templates
 from inferfab.review.lines import Unseen
 from inferfab.review.money import Overlay
 from inferfab.review.pictured import Pictured
@@ -148,18 +148,18 @@ def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay)
         except BadPlan as error:
             found.append(StackReview(name=name, file=str(path), problem=str(error)))
     read = [plan for plan in found if isinstance(plan, TerraformPlan)]
-    shared = Templates()
+    elsewhere = Elsewhere()
     for plan in read:
-        for change in plan.changes:
-            shared.add(change)
+        elsewhere.add(plan.changes)
     tier_of = _tiers(fleets)
     made = []
     for one in found:
         if isinstance(one, StackReview):
             made.append(one)
             continue
-        shared.references = one.configuration.references
-        made.append(stack_review(one, shared, overlay, tier_of))
+        own = Templates(one.configuration.references, one.configuration.region, elsewhere)
+        own.add(one.changes)
+        made.append(stack_review(one, own, overlay, tier_of))
     return [disagreements(stack, fleets) for stack in made]
 
 

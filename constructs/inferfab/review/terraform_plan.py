@@ -1,5 +1,6 @@
 """One Terraform plan as a review needs it: typed, masked, and small whatever the size of the file."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,10 +81,18 @@ def _read(raw: JsonObject, name: str, file: str) -> TerraformPlan:
     made.errored = raw.value("errored") is True
     made.complete = raw.value("complete") is not False
     wanted = wanted_attributes()
+    seen: set[tuple[str, str]] = set()
     for item in raw.items("resource_changes"):
         change = read_change(item, wanted)
+        # Terraform tells objects left over from a replacement apart by a key; anything else would be counted twice.
+        once = (change.address, str(item.get("deposed") or ""))
+        if once in seen:
+            raise Malformed(f"{change.address[:200]} is in it twice")
+        seen.add(once)
         made.changes.append(change)
         made.not_understood += _machines_with_gpus(item, change)
+    if not made.changes and _managed(raw.value("planned_values")):
+        raise Malformed("it has resources in planned_values and no resource_changes, which say what happens to them")
     made.drift = [read_change(item, wanted) for item in raw.items("resource_drift")]
     made.deferred = list(_deferred(raw, wanted))
     made.configuration = read_configuration(
@@ -99,6 +108,29 @@ def _read(raw: JsonObject, name: str, file: str) -> TerraformPlan:
     made.failed_checks = list(_failed_checks(raw))
     made.invocations = sum(1 for _ in raw.items("action_invocations"))
     return made
+
+
+def _managed(planned: Any) -> bool:
+    """Whether planned values have a resource that Terraform manages."""
+    values = planned.get("root_module") if isinstance(planned, dict) else None
+    return any(one.get("mode", "managed") == "managed" for one in _resources(values))
+
+
+def _resources(root_module: Any) -> Iterator[dict[str, Any]]:
+    """Resources of a module of a state and of the modules in it.
+
+    :raises Malformed: if they are no lists.
+    """
+    waiting = [root_module]
+    while waiting:
+        module = waiting.pop()
+        if not isinstance(module, dict):
+            continue
+        for name in ("child_modules", "resources"):
+            if not isinstance(module.get(name) or [], list):
+                raise Malformed(f"`{name}` of a module is not a list")
+        waiting += module.get("child_modules") or []
+        yield from (one for one in module.get("resources") or [] if isinstance(one, dict))
 
 
 def _short(value: Any) -> str:
@@ -122,21 +154,26 @@ def _failed_checks(raw: JsonObject) -> Iterator[str]:
 def _fees(prior_state: Any) -> Iterator[tuple[str, float]]:
     """Up-front fees by offering; sensitive ones are left out."""
     values = prior_state.get("values") if isinstance(prior_state, dict) else None
-    waiting = [values.get("root_module")] if isinstance(values, dict) else []
-    while waiting:
-        module = waiting.pop()
-        if not isinstance(module, dict):
+    for resource in _resources(values.get("root_module") if isinstance(values, dict) else None):
+        if resource.get("type") != _OFFERING:
             continue
-        waiting += module.get("child_modules") or []
-        for resource in module.get("resources") or []:
-            if not isinstance(resource, dict) or resource.get("type") != _OFFERING:
-                continue
-            shown = masked(resource.get("values"), [resource.get("sensitive_values")])
-            if isinstance(shown, dict):
-                offering, fee = shown.get("capacity_block_offering_id"), shown.get("upfront_fee")
-                amount = float(fee) if isinstance(fee, str) and fee.replace(".", "", 1).isdigit() else fee
-                if isinstance(offering, str) and isinstance(amount, int | float) and not isinstance(amount, bool):
-                    yield offering, float(amount)
+        shown = masked(resource.get("values"), [resource.get("sensitive_values")])
+        if isinstance(shown, dict):
+            offering, fee = shown.get("capacity_block_offering_id"), _usd(shown.get("upfront_fee"))
+            if isinstance(offering, str) and fee is not None:
+                yield offering, fee
+
+
+_USD = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+
+
+def _usd(value: Any) -> float | None:
+    """An amount of money; None for anything that is none, so that no sum is made of it."""
+    if isinstance(value, str):
+        return float(value) if _USD.fullmatch(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e12 else None
 
 
 _MACHINE_NAMES = frozenset({"instance_type", "instance_types", "machine_type", "node_type", "vm_size"})

@@ -20,6 +20,7 @@ TEMPLATE = (
     "instance_market_options",
     "capacity_reservation_specification",
     "spot_price",
+    "region",
 )
 NODE_GROUP = (
     "instance_types", "launch_template", "scaling_config", "capacity_type", "labels", "ami_type", "taint", "version",

@@ -1,7 +1,7 @@
 """From resource changes to GPU groups on both sides."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus import aws, google, karpenter
@@ -75,7 +75,17 @@ def holders(change: ResourceChange, templates: Templates, region_of: RegionOf) -
         # A group that nothing happens to was seen when it was made.
         unseen.update(dict.fromkeys(() if change.no_op else notes))
     if sides[0] is not None or sides[1] is not None or unseen:
-        yield Holder(change, "", sides[0], sides[1], tuple(unseen))
+        yield from _kept(Holder(change, "", sides[0], sides[1], tuple(unseen)))
+
+
+def _kept(holder: Holder) -> Iterator[Holder]:
+    """What is only forgotten runs on and costs on, beside what takes its place."""
+    if not holder.change.forgets:
+        yield holder
+        return
+    yield replace(holder, after=holder.before)
+    if holder.after is not None:
+        yield replace(holder, before=None, unseen=())
 
 
 def _pools(change: ResourceChange, region: str) -> Iterator[Holder]:
@@ -90,4 +100,4 @@ def _pools(change: ResourceChange, region: str) -> Iterator[Holder]:
     for name in dict.fromkeys([*found[0], *found[1]]):
         sides = (found[0].get(name), found[1].get(name))
         notes = dict.fromkeys(n for side in sides if side and not change.no_op for n in side.notes)
-        yield Holder(change, name, *sides, tuple(notes))
+        yield from _kept(Holder(change, name, *sides, tuple(notes)))
