@@ -16,7 +16,7 @@ from inferfab.review.gpus.group import GpuGroup
 from inferfab.review.gpus.templates import Templates
 from inferfab.review.lines import Axis, Destruction, GpuLine, MoneyLine, Opening, Unseen
 from inferfab.review.money import Overlay, cost, price_lines
-from inferfab.review.purchases import purchase
+from inferfab.review.purchases import purchase, reserved
 from inferfab.review.span import NOTHING, Span
 from inferfab.review.stack import DriftLine, GroupLine, StackReview, UpdateLine
 from inferfab.review.terraform_plan import TerraformPlan
@@ -34,6 +34,7 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
         for holder in holders(change, templates, plan.configuration.region):
             found.append(holder)
             by_address.setdefault(change.address, []).append(holder)
+    found = _once(found)
     unseen = list(_unseen(plan, found))
     opened = []
     for change in plan.changes:
@@ -42,13 +43,13 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
                 opened.append(one)
             else:
                 unseen.append(one)
-    destroyed = []
+    destroyed: list[Destruction] = []
     for change in plan.changes:
         held = by_address.get(change.address, [])
         if change.deposed:
             # Its own machines, not those of the living object at its address.
             held = list(holders(replace(change, deposed=False), templates, plan.configuration.region))
-        destroyed += destruction(change, held, plan.name)
+        destroyed += destruction(change, held, plan.name, reserved(change))
     groups = [g for h in found for g in (h.before, h.after) if g is not None]
     return StackReview(
         name=plan.name,
@@ -72,6 +73,18 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
         invocations=plan.invocations,
         unseen=tuple(unseen),
     )
+
+
+def _once(found: list[Holder]) -> list[Holder]:
+    """A GKE cluster's state also lists the pools that are resources of their own."""
+    own = {
+        side.get("name")
+        for h in found
+        if h.change.type == "google_container_node_pool"
+        for side in (h.change.before, h.change.after)
+        if side
+    }
+    return [h for h in found if h.change.type != "google_container_cluster" or h.name not in own]
 
 
 def found_with_gpus(found: Iterable[Holder]) -> list[Holder]:
@@ -224,7 +237,8 @@ def _unseen(plan: TerraformPlan, found: list[Holder]) -> Iterator[Unseen]:
             yield Unseen(subject=holder.subject, what=note)
     for address, machine in plan.not_understood:
         yield Unseen(
-            subject=address, what=f"names {machine}, which has GPUs; the review does not count resources of this type"
+            subject=address,
+            what=f"names {machine}, which has accelerators; the review does not count resources of this type",
         )
     for holder in found:
         group = holder.after

@@ -52,7 +52,7 @@ def ours(findings: Iterable[Finding]) -> tuple[PolicyFinding, ...]:
             rule=f.rule,
             severity=f.severity,
             subject=f.dotted_path,
-            what=f.what,
+            what=f.what + (f" (lowered from {f.lowered_from}: {f.accepted})" if f.lowered_from else ""),
             fix=f.fix,
             file=f.location.file,
             line=f.location.line,

@@ -48,12 +48,23 @@ def find_plan(text: str) -> JsonObject:
         if "format_version" in plan.places:
             _check_version(plan)
             # Reading one of them would leave the other's changes out without a word.
-            if '"format_version"' in text[plan.end :]:
+            if _another(text, found.end() - 1, plan.end):
                 raise BadPlan("holds more than one plan: give each a file of its own")
             return plan
         at = plan.end
         fault = fault or _something_else(plan)
     raise BadPlan(f"{fault}; run {SHOW}" if fault else _no_json(text))
+
+
+def _another(text: str, start: int, end: int) -> bool:
+    """Whether another plan follows; a wrapper that logs what it ran may print the same one again."""
+    plan, at = text[start:end], end
+    while (at := text.find('"format_version"', at)) >= 0:
+        again = text.rfind("{", end, at)
+        if not text.startswith(plan, again):
+            return True
+        at = again + len(plan)
+    return False
 
 
 def _short(error: ValueError) -> str:

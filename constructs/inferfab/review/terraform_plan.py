@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inferfab.catalog.accelerators import has_gpus
+from inferfab.catalog.accelerators import azure_gpus, has_gpus, other_accelerators
 from inferfab.catalog.instances import instances
 from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.review import openings, purchases
@@ -15,6 +15,7 @@ from inferfab.review.configuration import Configuration, read_configuration, reg
 from inferfab.review.decode import SHOW
 from inferfab.review.errors import BadPlan
 from inferfab.review.gpus import HOLDERS, WANTED
+from inferfab.review.gpus.karpenter import MANIFESTS, documents
 from inferfab.review.gpus.templates import TEMPLATES
 from inferfab.review.json_sections import JsonObject
 from inferfab.review.masking import Hidden, masked
@@ -176,20 +177,25 @@ def _usd(value: Any) -> float | None:
     return float(value) if 0 <= value < 1e12 else None
 
 
-_MACHINE_NAMES = frozenset({"instance_type", "instance_types", "machine_type", "node_type", "vm_size"})
+_MACHINE_NAMES = frozenset({"instancetype", "instancetypes", "machinetype", "nodetype", "vmsize", "size", "sku"})
+"""In lower case without underscores: manifests write ``instanceType``."""
 _MOST_NODES = 2_000
 
 
 def _machines_with_gpus(item: Any, change: ResourceChange) -> Iterator[tuple[str, str]]:
     """A resource of a type that the review does not count, and that names a machine with GPUs all the same."""
-    known = change.type in HOLDERS or change.type in TEMPLATES or change.type in plan_review_facts().purchases
+    counted = (HOLDERS - MANIFESTS.keys()) | set(TEMPLATES) | plan_review_facts().purchases.keys()
+    known = change.type in counted
     if known or change.no_op or change.mode != "managed":
         return
     inner = item["change"]
     values = inner.get("after") or inner.get("before")
-    if not _names(values):
+    manifest = change.type in MANIFESTS
+    if not manifest and not _names(values):
         return
     shown = masked(values, [inner.get("before_sensitive"), inner.get("after_sensitive")])
+    if manifest:
+        shown = list(documents(change.type, shown)) if isinstance(shown, dict) else None
     for name in dict.fromkeys(_names(shown)):
         yield change.address, name
 
@@ -201,7 +207,7 @@ def _names(values: Any) -> list[str]:
         seen += 1
         if isinstance(one, dict):
             for key, value in one.items():
-                if key in _MACHINE_NAMES:
+                if isinstance(key, str) and key.replace("_", "").lower() in _MACHINE_NAMES:
                     found += [v for v in (value if isinstance(value, list) else [value]) if _has_gpus(v)]
                 elif isinstance(value, dict | list):
                     waiting.append(value)
@@ -214,6 +220,8 @@ def _has_gpus(value: Any) -> bool:
     if isinstance(value, Hidden) or not isinstance(value, str) or len(value) > 64:
         return False
     name = value.removeprefix("ml.")
+    if azure_gpus(name) or (other_accelerators("aws", name) and "." in name):
+        return True
     if name in instances("aws") or name in instances("gcp"):
         return True
     # A word of three letters may begin like a family; a machine type has a size.
