@@ -2,12 +2,15 @@
 # What action.yml runs: one `inferfab review` with everything that was asked for. Inputs come through the environment.
 set -euo pipefail
 
+# What an earlier run left would be taken for this one's verdict.
+rm -f "$ARTIFACTS"/review.md "$ARTIFACTS"/review.html "$ARTIFACTS"/review.json "$ARTIFACTS"/review.sarif
+shopt -s globstar
 words=(review --artifacts "$ARTIFACTS" --out "$ARTIFACTS/review.md")
 while IFS= read -r one; do
   one="${one#"${one%%[![:space:]]*}"}"
   one="${one%"${one##*[![:space:]]}"}"
   [[ -z "$one" ]] || words+=(--env "$one")
-done <<<"${ENVIRONMENTS:-}"
+done < <(tr ',' '\n' <<<"${ENVIRONMENTS:-}")
 asked="${ENVIRONMENTS:-}"
 if [[ -n "${asked//[[:space:]]/}" && -n "${BASE:-}" ]]; then
   words+=(--base "$BASE")
@@ -28,6 +31,7 @@ PYTHON
 if [[ -n "${NUMBER:-}" ]]; then
   words+=(--comment "$NUMBER")
   [[ -z "${AT:-}" ]] || words+=(--at "$AT")
+  [[ -z "${AUTHOR:-}" ]] || words+=(--comment-author "$AUTHOR")
 fi
 plans=()
 while IFS= read -r one; do

@@ -175,7 +175,12 @@ def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay)
         own = Templates(one.configuration.references, one.configuration.region, elsewhere)
         own.add(one.changes)
         made.append(stack_review(one, own, overlay, tier_of))
-    return [disagreements(stack, fleets) for stack in made]
+    once: list[StackReview] = []
+    for stack in made:
+        # Reviews of several jobs may hold the same stack.
+        if stack not in once:
+            once.append(stack)
+    return [disagreements(stack, fleets) for stack in once]
 
 
 def _tiers(fleets: Sequence[Pictured]) -> TierOf:

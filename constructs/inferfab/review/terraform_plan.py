@@ -15,7 +15,7 @@ from inferfab.review.configuration import Configuration, read_configuration, reg
 from inferfab.review.decode import SHOW
 from inferfab.review.errors import BadPlan
 from inferfab.review.gpus import HOLDERS, WANTED
-from inferfab.review.gpus.karpenter import MANIFESTS, documents
+from inferfab.review.gpus.karpenter import MANIFESTS, documents, is_private
 from inferfab.review.gpus.templates import TEMPLATES
 from inferfab.review.json_sections import JsonObject
 from inferfab.review.masking import Hidden, masked
@@ -194,9 +194,10 @@ def _machines_with_gpus(item: Any, change: ResourceChange) -> Iterator[tuple[str
     if not manifest and not _names(values):
         return
     shown = masked(values, [inner.get("before_sensitive"), inner.get("after_sensitive")])
+    private = manifest and isinstance(shown, dict) and is_private(shown)
     if manifest:
         shown = list(documents(change.type, shown)) if isinstance(shown, dict) else None
-    for name in dict.fromkeys(_names(shown)):
+    for name in dict.fromkeys("a machine" if private else name for name in _names(shown)):
         yield change.address, name
 
 

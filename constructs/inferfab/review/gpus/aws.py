@@ -8,7 +8,7 @@ from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
 from inferfab.review.gpus.templates import Side, Templates
-from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text, texts
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, place, text, texts
 from inferfab.review.span import NOTHING, Span
 
 Read = Callable[[ResourceChange, Side, Values, Templates], Machines]
@@ -246,12 +246,12 @@ def fleet(change: ResourceChange, side: Side, values: Values, templates: Templat
 
 def region_of(values: Values) -> str:
     """From the region argument of AWS provider 6, an ARN, or a zone."""
-    found = text(values.get("region"))
+    found = place(values.get("region"))
     if found:
         return found
     arn = text(values.get("arn")).split(":")
-    if len(arn) > 3 and arn[3]:
+    if len(arn) > 3 and place(arn[3]):
         return arn[3]
     zones: Any = values.get("availability_zones") or [values.get("availability_zone")]
-    zone = next(iter(texts(zones)), "")
+    zone = place(next(iter(texts(zones)), ""))
     return zone.rstrip("abcdefghij") if zone[-1:].isalpha() else ""

@@ -9,7 +9,7 @@ from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
 from inferfab.review.gpus.templates import Side, Templates
-from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, place, text
 from inferfab.review.span import Span, product
 
 NODE_POOL = (
@@ -37,14 +37,14 @@ TEMPLATE = ("id", "name", "self_link", "self_link_unique", *INSTANCE)
 
 def node_pool(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
     """Counts are a zone's; a regional pool has them in each of its ``node_locations``."""
-    location = text(values.get("location"))
+    location = place(values.get("location"))
     zones = _zones(values.get("node_locations"), location)
     return _pool("GKE node pool", block(values.get("node_config")), values, zones, location)
 
 
 def cluster_pools(values: Values) -> Iterator[tuple[str, Machines]]:
     """(name, machines) of each node pool that stands in the cluster itself; its default pool if none does."""
-    location = text(values.get("location"))
+    location = place(values.get("location"))
     zones = _zones(values.get("node_locations"), location)
     inline = list(blocks(values.get("node_pool")))
     names = [text(pool.get("name")) for pool in inline]
@@ -153,14 +153,14 @@ def _region(location: str) -> str:
 
 
 def instance(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
-    return _machines("instance", values, Span.exact(1), text(values.get("zone")))
+    return _machines("instance", values, Span.exact(1), place(values.get("zone")))
 
 
 def from_template(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
     """An instance whose own fields, where it has any, go before its template's."""
     template = templates.find(change, side, (values.get("source_instance_template"),)) or {}
     own = {name: value for name, value in values.items() if value not in (None, [], "")}
-    found = _machines("instance", {**template, **own}, Span.exact(1), text(values.get("zone")))
+    found = _machines("instance", {**template, **own}, Span.exact(1), place(values.get("zone")))
     return found if found.names else replace(found, unresolved=(_NO_TEMPLATE,))
 
 
@@ -178,7 +178,7 @@ def instance_group(change: ResourceChange, side: Side, values: Values, templates
     """Several versions are a canary: any of their templates may hold the machines."""
     size = count(values.get("target_size"))
     nodes = Span(min=size, desired=size, max=size)
-    location = text(values.get("zone")) or text(values.get("region"))
+    location = place(values.get("zone")) or place(values.get("region"))
     names = [one.get("instance_template") for one in blocks(values.get("version"))]
     template = templates.find(change, side, names)
     if template is None:

@@ -6,6 +6,7 @@ GPUs at most (karpenter.sh/docs/concepts/nodepools). ``spec.replicas`` makes a p
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -15,7 +16,7 @@ from inferfab.catalog.instances import InstanceType, instances
 from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
-from inferfab.review.gpus.values import Values, block, blocks, count, text, texts
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text, texts
 from inferfab.review.masking import Hidden
 from inferfab.review.span import UNKNOWN, Span
 
@@ -33,12 +34,30 @@ _CAPACITY: dict[str, Buys] = {"spot": "spot", "on-demand": "on demand", "reserve
 
 def node_pools(change: ResourceChange, values: Values) -> Iterator[tuple[str, Machines]]:
     """(name, machines) of each NodePool that may take GPUs."""
+    private = is_private(values)
     for name in MANIFESTS[change.type]:
-        for document in _documents(values.get(name)):
+        for number, document in enumerate(_documents(values.get(name))):
             for found in _pools_in(document):
                 machines = _machines(found)
-                if machines is not None:
+                if machines is not None and private:
+                    yield (
+                        f"NodePool {number}",
+                        replace(
+                            machines,
+                            labels={},
+                            unresolved=("its machine types are not known",) * bool(machines.unresolved),
+                        ),
+                    )
+                elif machines is not None:
                     yield text(block(found.get("metadata")).get("name")) or "?", machines
+
+
+def is_private(values: Values) -> bool:
+    """Whether the text is sensitive of which ``yaml_body_parsed`` is a copy: machines are counted, no word is shown.
+
+    The kubectl providers mark every ``yaml_body``, so without the copy no NodePool of theirs would be seen.
+    """
+    return hidden(values.get("yaml_body")) and values.get("yaml_body_parsed") is not None
 
 
 def unreadable(change: ResourceChange, values: Values) -> Iterator[str]:
