@@ -38,7 +38,7 @@ while IFS= read -r one; do
   [[ -n "$one" ]] || continue
   found=()
   # A glob that fits nothing stays as it is, so that the review says which plan is missing.
-  mapfile -t found < <(compgen -G "$one" || printf '%s\n' "$one")
+  mapfile -t found < <({ compgen -G "$one" || printf '%s\n' "$one"; } | sort)
   plans+=("${found[@]}")
 done <<<"${PLANS:-}"
 

@@ -208,4 +208,4 @@ def test_a_destroyed_stack(folder: Path, run: Run, tmp_path: Path) -> None:
     run_terraform(copy, "plan", "-destroy", "-out=gone")
     (copy / "all.json").write_text(run_terraform(copy, "show", "-json", "gone"), encoding="utf-8")
     code, out, _ = run(str(copy / "all.json"))
-    assert code == 0 and out.count("| delete |") == 12
+    assert code == 0 and out.count("| delete | no reason is given") == 12
