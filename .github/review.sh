@@ -12,6 +12,12 @@ while IFS= read -r one; do
   [[ -z "$one" ]] || words+=(--env "$one")
 done < <(tr ',' '\n' <<<"${ENVIRONMENTS:-}")
 asked="${ENVIRONMENTS:-}"
+# What the pull request is merged into. The event's own commit may be older than the merge that was checked out, and
+# what the branch gained in between is not this change's doing.
+if [[ -z "${BASE:-}" && "${GITHUB_REF:-}" == refs/pull/*/merge ]] && git rev-parse --quiet --verify 'HEAD^2' >/dev/null; then
+  BASE='HEAD^1'
+fi
+BASE="${BASE:-${EVENT_BASE:-}}"
 if [[ -n "${asked//[[:space:]]/}" && -n "${BASE:-}" ]]; then
   words+=(--base "$BASE")
 fi

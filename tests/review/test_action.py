@@ -64,6 +64,23 @@ def repo(tmp_path: Path) -> Path:
     return top
 
 
+@pytest.mark.slow
+def test_a_merge_is_compared_with_what_it_merges_into(repo: Path) -> None:
+    """The event names an older commit; since then the base took nightly away, as the branch did not."""
+    prod = repo / "environments" / "prod.yaml"
+    old = git(repo, "rev-parse", "HEAD~1").strip()
+    git(repo, "checkout", "-q", "-b", "pull", old)
+    (repo / "README").write_text("a change\n", encoding="utf-8")
+    git(repo, "add", "README")
+    git(repo, "commit", "-qm", "pull")
+    git(repo, "checkout", "-q", "-b", "merge", "-")
+    git(repo, "merge", "-q", "--no-ff", "-m", "merge", "pull")
+    assert "nightly: {}" not in prod.read_text(encoding="utf-8")
+    words = {"ENVIRONMENTS": "prod", "LABELS": "[]", "BASE": "", "EVENT_BASE": old}
+    assert run_script(repo, GITHUB_REF="refs/pull/7/merge", **words)[0] == 0
+    assert run_script(repo, GITHUB_REF="refs/heads/merge", **words)[0] == 4
+
+
 def run_script(repo: Path, **more: str) -> tuple[int, dict[str, str], str]:
     """Exit code, outputs and stderr of the script."""
     output = repo / "output"

@@ -99,3 +99,17 @@ def test_accounts_are_named_by_leaf(edited: Edited) -> None:
     report = edited(("deploy_role: inferfab-deploy", "deploy_role: other"))
     rows = [(e.pool, e.what, e.before, e.after) for e in report.fleets[0].other]
     assert ("accounts", "aws.deploy_role", "inferfab-deploy", "other") in rows
+
+
+OFF = (
+    "budget:\n",
+    "checks:\n  - {rule: IF-CST-001, severity: off, reason: the owner of the budget agreed}\nbudget:\n",
+)
+
+
+def test_a_rule_that_is_switched_off_stands_with_its_reason(edited: Edited) -> None:
+    """A budget of $1M is breached by $1.1M; switched off, the finding is shown and is not gone."""
+    report = edited(OFF, ("usd_per_month: 1200000", "usd_per_month: 1000000"))
+    (finding,) = [f for f in report.fleets[0].findings.new if f.rule == "IF-CST-001"]
+    assert finding.suppressed_because == "the owner of the budget agreed"
+    assert report.fleets[0].findings.gone == ()

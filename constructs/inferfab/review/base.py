@@ -188,8 +188,10 @@ def _planned(title: str, loaded: Loaded) -> Base:
             title=title,
             plan=None,
             known=False,
-            findings=ours(checked.findings),
+            findings=ours(checked.findings, switched_off=checked.switched_off),
             problem=f"the environment has {errors} error(s) at {title} and cannot be planned there: nothing before "
             "is known",
         )
-    return Base(title=title, plan=checked.plan, known=True, findings=ours(checked.findings))
+    return Base(
+        title=title, plan=checked.plan, known=True, findings=ours(checked.findings, switched_off=checked.switched_off)
+    )

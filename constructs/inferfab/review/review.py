@@ -110,7 +110,7 @@ def _environment(path: Path, base: str | None, overlay: list[PriceOverlay]) -> t
         return removed, Pictured(removed.environment, other.plan, None)
     checked = check(loaded)
     overlay += loaded.environment.prices.overlay if loaded.environment else ()
-    findings = compare(other.findings, ours(checked.findings))
+    findings = compare(other.findings, ours(checked.findings, switched_off=checked.switched_off))
     if checked.plan is None:
         name = loaded.environment.name if loaded.environment else path.stem
         # Rules over a plan did not run: that they found nothing means nothing.

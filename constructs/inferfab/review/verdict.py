@@ -52,7 +52,10 @@ def _nothing(fleets: Sequence[FleetReview], stacks: Sequence[StackReview]) -> st
 def _invalid(fleets: Sequence[FleetReview], stacks: Sequence[StackReview], scanner_problem: str) -> Iterator[Reason]:
     for fleet in fleets:
         if fleet.state == "broken":
-            errors = sum(f.severity == "error" for f in (*fleet.findings.new, *fleet.findings.existing))
+            errors = sum(
+                f.severity == "error" and not f.suppressed_because
+                for f in (*fleet.findings.new, *fleet.findings.existing)
+            )
             yield Reason(
                 word="BLOCK", exit_code=2, what=f"{fleet.environment} cannot be planned: {plural(errors, 'error')}"
             )

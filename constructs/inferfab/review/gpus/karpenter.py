@@ -124,10 +124,11 @@ def _machines(pool: Values) -> Machines | None:
     tainted = any("gpu" in text(t.get("key")) for t in blocks(template.get("taints")))
     narrowed = any(_asks_for_gpus(r) for r in asked)
     strange = _strange_types(asked)
+    names = ", ".join(f"`{name}`" for name in strange[:3])
+    told = f"the catalog does not know its machine types ({names}), so their accelerators cannot be counted"
+    unresolved = (told,) * bool(strange)
     if strange and not candidates:
-        names = ", ".join(f"`{name}`" for name in strange[:3])
-        what = f"the catalog does not know its machine types ({names}), so their accelerators cannot be counted"
-        return Machines(kind="Karpenter NodePool", cloud="aws", names=(), parts=(), unresolved=(what,))
+        return Machines(kind="Karpenter NodePool", cloud="aws", names=(), parts=(), unresolved=unresolved)
     if (narrowed and not candidates) or not (narrowed or limit or tainted):
         return None
     size = spec.get("replicas")
@@ -144,6 +145,7 @@ def _machines(pool: Values) -> Machines | None:
         certainly_gpus=True,
         gpu_limit=limit,
         notes=() if fixed else ("Karpenter decides how many nodes there are",),
+        unresolved=unresolved,
     )
 
 
