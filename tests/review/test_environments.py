@@ -9,7 +9,7 @@ import pytest
 from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.plan.quantities import Range
 from inferfab.review import Asked, Report, review
-from review.conftest import DEV, Run, git
+from review.conftest import DEV, PROD, Run, git
 from review.plans import change, node_group, plan, written
 
 
@@ -316,3 +316,16 @@ def test_a_review_handed_on_says_each_thing_once(edited: Callable[..., Report], 
     assert whats == ["names Standard_NC24a", "plan and environment"]
     edited()
     assert [u.what[:5] for u in review(asked).report.stacks[0].unseen] == ["names"]
+
+
+def test_environments_whose_cells_are_called_alike(edited: Callable[..., Report], repo: Path) -> None:
+    """Two with a cell use1-a and a pool documents, in tiers of other names: a plan of the one agrees with it."""
+    edited(("{min: 8, desired: 8, max: 16}", "{min: 8, desired: 8, max: 24}"))
+    other = Path("environments/other.yaml")
+    other.write_text(PROD.replace("name: prod", "name: other").replace("tier: standard", "tier: batch"))
+    labels = {"inferfab/pool": "documents", "inferfab/cell": "use1-a", "inferfab/role": "worker"}
+    made = change("aws_eks_node_group.g", "create", None, node_group("p5en.48xlarge", 2, 2, 4, labels=labels))
+    asked = Asked(environments=[Path("environments/prod.yaml"), other], plans=[written(repo, plan(made))])
+    (stack,) = review(asked).report.stacks
+    assert stack.unseen == ()
+    assert [line.name for line in stack.gpus if line.axis == "tier"] == ["not said"]

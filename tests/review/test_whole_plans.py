@@ -41,7 +41,7 @@ def test_templates_of_one_address_in_two_plans(tmp_path: Path) -> None:
 
 
 def test_templates_of_one_name_in_two_plans(tmp_path: Path) -> None:
-    named = {"launch_template": [{"name": "gpu"}]}
+    named: dict[str, Any] = {"launch_template": [{"name": "gpu"}]}
     assert types(tmp_path, cell("g6.xlarge", **named), cell("p5.48xlarge", **named)) == [["l4"], ["h100"]]
 
 
@@ -99,6 +99,21 @@ def test_two_plans_in_one_file_are_refused(tmp_path: Path) -> None:
 def test_what_is_no_sound_plan(document: dict[str, Any], says: str, run: Run, tmp_path: Path) -> None:
     code, _, err = run(str(written(tmp_path, document)))
     assert code == 2 and says in err and "Traceback" not in err
+
+
+def test_a_part_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """JSON would take the last: nothing."""
+    text = json.dumps(plan(DELETED))
+    report = report_of(tmp_path, text.replace('"configuration"', '"resource_changes": [], "configuration"'))
+    assert report.verdict.exit_code == 2 and "twice" in report.stacks[0].problem
+
+
+def test_a_review_of_no_plan_is_not_one_that_changes_nothing(run: Run, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.json"
+    run(str(written(tmp_path, plan(DELETED))), "--format", "json", "--out", str(saved))
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), "stacks": []}))
+    code, _, err = run(str(saved))
+    assert code == 2 and "of no Terraform plan" in err
 
 
 def test_a_plan_of_nothing_is_one(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def find_plan(text: str) -> JsonObject:
             continue
         if "format_version" in plan.places:
             _check_version(plan)
+            if plan.twice:
+                raise BadPlan(f"has a part twice, so one of them would be passed over; run {SHOW}")
             # Reading one of them would leave the other's changes out without a word.
             if _another(text, found.end() - 1, plan.end):
                 raise BadPlan("holds more than one plan: give each a file of its own")

@@ -189,7 +189,9 @@ def _tiers(fleets: Sequence[Pictured]) -> TierOf:
     for fleet in fleets:
         for plan in (fleet.before, fleet.after):
             for pool in plan.pools if plan else ():
-                known[(pool.cell, pool.name)] = pool.tier
+                place = (pool.cell, pool.name)
+                # Environments may call their cells and pools alike: then a label does not tell.
+                known[place] = pool.tier if known.get(place, pool.tier) == pool.tier else ""
 
     def tier_of(group: GpuGroup) -> str:
         return known.get((group.cell, group.pool), "")

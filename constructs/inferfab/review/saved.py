@@ -48,7 +48,10 @@ def read_saved_review(path: Path) -> Report:
             raise BadPlan(
                 f"is a review of version {version!r:.20}, this inferfab reads {REVIEW_VERSION}: make it again"
             )
-        return Report.model_validate_json(json.dumps(raw))
+        report = Report.model_validate_json(json.dumps(raw))
+        if not report.stacks:
+            raise BadPlan("is a review of no Terraform plan: environments are reviewed anew, with `--env`")
+        return report
     except ValidationError as error:
         raise BadPlan(f"is a broken review ({error.error_count()} problem(s)): make it again") from error
     except (ValueError, RecursionError, OSError) as error:
