@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -182,23 +183,32 @@ _MACHINE_NAMES = frozenset({"instancetype", "instancetypes", "machinetype", "nod
 _MOST_NODES = 2_000
 
 
+@cache
+def _counted() -> frozenset[str]:
+    """Types that are read whole. A manifest may be of anything, so those are searched too."""
+    return frozenset({*HOLDERS, *TEMPLATES, *plan_review_facts().purchases} - MANIFESTS.keys())
+
+
 def _machines_with_gpus(item: Any, change: ResourceChange) -> Iterator[tuple[str, str]]:
     """A resource of a type that the review does not count, and that names a machine with GPUs all the same."""
-    counted = (HOLDERS - MANIFESTS.keys()) | set(TEMPLATES) | plan_review_facts().purchases.keys()
-    known = change.type in counted
-    if known or change.no_op or change.mode != "managed":
+    if change.type in _counted() or change.no_op or change.mode != "managed":
         return
     inner = item["change"]
     values = inner.get("after") or inner.get("before")
-    manifest = change.type in MANIFESTS
-    if not manifest and not _names(values):
+    # Masking is dear, and most resources name no machine.
+    if not _names(_readable(change.type, values)):
         return
     shown = masked(values, [inner.get("before_sensitive"), inner.get("after_sensitive")])
-    private = manifest and isinstance(shown, dict) and is_private(shown)
-    if manifest:
-        shown = list(documents(change.type, shown)) if isinstance(shown, dict) else None
-    for name in dict.fromkeys("a machine" if private else name for name in _names(shown)):
+    private = change.type in MANIFESTS and isinstance(shown, dict) and is_private(shown)
+    for name in dict.fromkeys("a machine" if private else name for name in _names(_readable(change.type, shown))):
         yield change.address, name
+
+
+def _readable(type_: str, values: Any) -> Any:
+    """Values, and what stands in texts of theirs that are YAML."""
+    if type_ not in MANIFESTS:
+        return values
+    return list(documents(type_, values)) if isinstance(values, dict) else None
 
 
 def _names(values: Any) -> list[str]:
