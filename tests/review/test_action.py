@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from review.conftest import git
 from review.plans import ROOT, change, plan, written
-from review.test_environments import git
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "plan-review.yml").read_text(encoding="utf-8"))
@@ -64,6 +64,23 @@ def repo(tmp_path: Path) -> Path:
     return top
 
 
+@pytest.mark.slow
+def test_a_merge_is_compared_with_what_it_merges_into(repo: Path) -> None:
+    """The event names an older commit; since then the base took nightly away, as the branch did not."""
+    prod = repo / "environments" / "prod.yaml"
+    old = git(repo, "rev-parse", "HEAD~1").strip()
+    git(repo, "checkout", "-q", "-b", "pull", old)
+    (repo / "README").write_text("a change\n", encoding="utf-8")
+    git(repo, "add", "README")
+    git(repo, "commit", "-qm", "pull")
+    git(repo, "checkout", "-q", "-b", "merge", "-")
+    git(repo, "merge", "-q", "--no-ff", "-m", "merge", "pull")
+    assert "nightly: {}" not in prod.read_text(encoding="utf-8")
+    words = {"ENVIRONMENTS": "prod", "LABELS": "[]", "BASE": "", "EVENT_BASE": old}
+    assert run_script(repo, GITHUB_REF="refs/pull/7/merge", **words)[0] == 0
+    assert run_script(repo, GITHUB_REF="refs/heads/merge", **words)[0] == 4
+
+
 def run_script(repo: Path, **more: str) -> tuple[int, dict[str, str], str]:
     """Exit code, outputs and stderr of the script."""
     output = repo / "output"
@@ -108,3 +125,25 @@ def test_a_missing_plan_fails_the_job(repo: Path) -> None:
     code, outputs, err = run_script(repo, PLANS="plans/*.json", LABELS="null")
     assert code == 1, err
     assert outputs["exit-code"] == "1" and "there is no such plan: plans/*.json" in err
+
+
+@pytest.mark.slow
+def test_an_earlier_verdict_is_not_told_again(repo: Path) -> None:
+    """The second run fails before it writes anything."""
+    written(repo, plan(change("aws_sns_topic.t", "create", None, {})), "a.json")
+    assert run_script(repo, PLANS="a.json", LABELS="[]")[1] == {"exit-code": "0", "verdict": "OK"}
+    code, outputs, _ = run_script(repo, PLANS="missing.json", LABELS="[]")
+    assert (code, outputs) == (1, {"exit-code": "1", "verdict": ""})
+
+
+@pytest.mark.slow
+def test_globs_through_folders_and_commas(repo: Path) -> None:
+    """`**` at any depth; environments with commas between."""
+    for name in ("x", "y/z"):
+        (repo / "reviews" / name).mkdir(parents=True)
+        written(repo / "reviews" / name, plan(change("aws_sns_topic.t", "create", None, {})), f"{name[-1]}.json")
+    code, _, err = run_script(repo, ENVIRONMENTS="prod, dev", PLANS="reviews/**/*.json", LABELS="[]")
+    report = json.loads((repo / "out dir" / "review.json").read_text())
+    assert code == 4, err
+    assert [f["environment"] for f in report["fleets"]] == ["prod", "dev"]
+    assert [s["name"] for s in report["stacks"]] == ["x", "z"]

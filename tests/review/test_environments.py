@@ -1,7 +1,6 @@
 """An environment against its base: git, plans, folders; what changes, and the verdict on it."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,49 +9,8 @@ import pytest
 from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.plan.quantities import Range
 from inferfab.review import Asked, Report, review
-from review.conftest import Run
-from review.plans import ROOT, change, node_group, plan, written
-
-PROD = (ROOT / "environments" / "prod.yaml").read_text(encoding="utf-8")
-DEV = (ROOT / "environments" / "dev.yaml").read_text(encoding="utf-8")
-Edit = tuple[str, str]
-
-
-def git(folder: Path, *words: str) -> str:
-    own = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
-    return subprocess.run(("git", "-C", str(folder), *own, *words), check=True, capture_output=True, text=True).stdout
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with prod and dev on main, and a working tree on a branch."""
-    top = tmp_path / "a repo"
-    (top / "fleet" / "environments").mkdir(parents=True)
-    git(tmp_path, "init", "-q", "-b", "main", str(top))
-    for name, text in (("prod", PROD), ("dev", DEV)):
-        (top / "fleet" / "environments" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    git(top, "add", "-A")
-    git(top, "commit", "-q", "-m", "base")
-    git(top, "checkout", "-q", "-b", "change")
-    # Below the repository's top: paths are resolved against it.
-    monkeypatch.chdir(top / "fleet")
-    return top
-
-
-@pytest.fixture
-def edited(repo: Path) -> Callable[..., Report]:
-    """The review of prod after edits of its text."""
-
-    def of(*edits: Edit, labels: tuple[str, ...] = (), base: str = "main") -> Report:
-        text = PROD
-        for old, new in edits:
-            assert old in text
-            text = text.replace(old, new)
-        path = Path("environments/prod.yaml")
-        path.write_text(text, encoding="utf-8")
-        return review(Asked(environments=[path], base=base, labels=labels)).report
-
-    return of
+from review.conftest import DEV, PROD, Run, git
+from review.plans import change, node_group, plan, written
 
 
 def test_nothing_changes(edited: Callable[..., Report]) -> None:
@@ -81,20 +39,27 @@ def test_four_more_documents_nodes(edited: Callable[..., Report]) -> None:
     assert served.before and served.after and served.after.low == pytest.approx(served.before.low * 1.5)
 
 
-def test_one_change_may_rise_by_so_much(edited: Callable[..., Report]) -> None:
-    """The ceiling on a single change, in the environment beside the budget."""
+def test_one_change_may_rise_by_so_much(edited: Callable[..., Report], repo: Path) -> None:
+    """The ceiling on a single change, in the environment beside the budget; raised by a change before it."""
     more = ("{min: 8, desired: 8, max: 16}", "{min: 8, desired: 12, max: 16}")
     higher = ("usd_per_month: 1200000", "usd_per_month: 1300000\n  usd_per_month_rise: {}")
-    breached = edited(more, (higher[0], higher[1].format(100_000)))
-    assert breached.verdict.exit_code == 3 and "one change may add $100,000" in breached.verdict.why
-    assert edited(more, (higher[0], higher[1].format(150_000))).verdict.exit_code == 0
+    for rise, code in ((100_000, 3), (150_000, 0)):
+        edited((higher[0], higher[1].format(rise)))
+        git(repo, "commit", "-qam", "ceiling")
+        report = edited(more, (higher[0], higher[1].format(rise)), base="HEAD")
+        assert report.verdict.exit_code == code
+        assert ("one change may add $100,000" in report.verdict.why) == (code == 3)
 
 
 def test_a_pool_taken_from_a_cell_is_destroyed(edited: Callable[..., Report]) -> None:
-    """Nightly in use1-a: 2 (0 to 8) nodes of four L40S, gone for good; its override label lets it pass."""
+    """Nightly in use1-a: 2 (0 to 8) nodes of four L40S, gone for good; its override label lets it pass.
+
+    No other cell serves its tier, so the tier's name goes too.
+    """
     edit = ("      nightly: {}\n", "")
     report = edited(edit)
-    (line,) = [d for d in report.fleets[0].destroyed if d.blocks]
+    line, name = (d for d in report.fleets[0].destroyed if d.blocks)
+    assert (name.subject, name.action) == ("name batch.llm.example.com", "delete")
     assert (line.subject, line.action, line.seconds_without) == ("use1-a/nightly", "delete", None)
     assert line.gpus_lost.desired.low == 8 and line.gpus_lost.max.low == 32
     assert report.verdict.exit_code == 4 and "inferfab:allow-destroy" in report.verdict.why
@@ -336,3 +301,31 @@ def test_a_plan_of_another_revision_is_said(edited: Callable[..., Report], repo:
     assert "plan and environment disagree: 2 (2–4) × p5en.48xlarge in the plan, 2–6 × p5en.48xlarge" in line.what
     edited()
     assert review(asked).report.stacks[0].unseen == ()
+
+
+def test_a_review_handed_on_says_each_thing_once(edited: Callable[..., Report], repo: Path, run: Run) -> None:
+    """The documented two jobs: a disagreement is told by the job that made the plan and by the one that judges."""
+    edited(("{min: 8, desired: 8, max: 16}", "{min: 8, desired: 8, max: 24}"))
+    labels = {"inferfab/pool": "documents", "inferfab/cell": "use1-a", "inferfab/role": "worker"}
+    made = change("aws_eks_node_group.g", "create", None, node_group("p5en.48xlarge", 2, 2, 4, labels=labels))
+    strange = change("azurerm_linux_virtual_machine.v", "create", None, {"size": "Standard_NC24ads_A100_v4"})
+    file, saved = written(repo, plan(made, strange)), repo / "saved.json"
+    run(str(file), "--env", "prod", "--format", "json", "--out", str(saved))
+    asked = Asked(environments=[Path("environments/prod.yaml")], base="main", plans=[saved])
+    whats = sorted(u.what[:20] for u in review(asked).report.stacks[0].unseen)
+    assert whats == ["names Standard_NC24a", "plan and environment"]
+    edited()
+    assert [u.what[:5] for u in review(asked).report.stacks[0].unseen] == ["names"]
+
+
+def test_environments_whose_cells_are_called_alike(edited: Callable[..., Report], repo: Path) -> None:
+    """Two with a cell use1-a and a pool documents, in tiers of other names: a plan of the one agrees with it."""
+    edited(("{min: 8, desired: 8, max: 16}", "{min: 8, desired: 8, max: 24}"))
+    other = Path("environments/other.yaml")
+    other.write_text(PROD.replace("name: prod", "name: other").replace("tier: standard", "tier: batch"))
+    labels = {"inferfab/pool": "documents", "inferfab/cell": "use1-a", "inferfab/role": "worker"}
+    made = change("aws_eks_node_group.g", "create", None, node_group("p5en.48xlarge", 2, 2, 4, labels=labels))
+    asked = Asked(environments=[Path("environments/prod.yaml"), other], plans=[written(repo, plan(made))])
+    (stack,) = review(asked).report.stacks
+    assert stack.unseen == ()
+    assert [line.name for line in stack.gpus if line.axis == "tier"] == ["not said"]

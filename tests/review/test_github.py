@@ -28,6 +28,8 @@ class Hub:
         self.status: dict[str, int] = {}
         self.user: dict[str, Any] | None = None
         self.redirect = ""
+        self.raw = b""
+        self.login = BOT
         self.last_id = 100
 
     def add(self, body: str, login: str = BOT) -> dict[str, Any]:
@@ -44,9 +46,9 @@ class Hub:
             first = (int(found[1]) - 1) * 100
             return 200, self.comments[first : first + 100]
         if method == "POST" and path == "/repos/o/r/issues/7/comments":
-            return (
-                (201, self.add(body["body"])) if len(body["body"]) <= 65_536 else (422, {"message": "Body is too long"})
-            )
+            if len(body["body"]) > 65_536:
+                return 422, {"message": "Body is too long"}
+            return 201, self.add(body["body"], self.login)
         if found := re.fullmatch(r"/repos/o/r/issues/comments/(\d+)", path):
             one = next((c for c in self.comments if c["id"] == int(found[1])), None)
             if one is not None and method == "PATCH":
@@ -72,6 +74,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
                 code, answer = 401, {"message": "Bad credentials"}
             if made.redirect:
                 code, answer = 302, None
+            if made.raw:
+                self.wfile.write(made.raw)
+                self.close_connection = True
+                return
             data = b"" if answer is None else json.dumps(answer).encode()
             self.send_response(code)
             if made.redirect:
@@ -218,3 +224,64 @@ def test_a_large_review_is_taken(hub: Hub, tmp_path: Path) -> None:
     """1,500 destroyed resources and the marker still fit GitHub's limit."""
     report = report_of(tmp_path, plan(*(change(f"aws_s3_bucket.b{n}", "delete", {}, None) for n in range(1500))))
     assert post(comment_of(report, at=NOON), settings("o/r", 7)).startswith("made comment")
+
+
+@pytest.mark.parametrize("said", [False, True])
+def test_an_apps_token_leaves_one_comment(said: bool, hub: Hub, tmp_path: Path) -> None:
+    """It may not ask who it is: the login is given, or learned from what it wrote."""
+    hub.login = "our-app[bot]"
+    for name, at in (("a", NOON), ("b", ONE)):
+        report = report_of(tmp_path, plan(change(f"aws_sns_topic.{name}", "create", None, {})))
+        done = post(comment_of(report, at=at), settings("o/r", 7, hub.login if said else ""))
+    assert done.startswith("updated" if said else "made")
+    assert len(hub.comments) == 1 and "aws_sns_topic.b" in hub.comments[0]["body"]
+
+
+def test_a_pasted_token_is_trimmed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", f" {TOKEN}\n")
+    assert say(tmp_path).startswith("made comment")
+
+
+@pytest.mark.parametrize("token", ["s3cret\nX-Evil: 1", "s3cret\u00e9", "s3\u2028cret", "s3 cret"])
+def test_no_token_is_quoted(token: str, hub: Hub, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", token)
+    code, out, err = run(str(written(tmp_path, plan())), "--comment", "7")
+    assert code == 1 and "GITHUB_TOKEN holds" in err and "s3" not in out + err and hub.asked == []
+
+
+@pytest.mark.parametrize(
+    "api", ["https://[::1", "https://exa mple.com", "https://", "https://\u00fc\u2028.example", "http://localhost:port"]
+)
+def test_an_odd_address_is_no_fault_of_ours(
+    api: str, hub: Hub, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_API_URL", api)
+    code, _, err = run(str(written(tmp_path, plan())), "--comment", "7")
+    said = " ".join(err.split())
+    assert code == 1 and TOKEN not in err and "Traceback" not in err
+    assert "no address of GitHub's API" in said or "cannot be reached" in said
+
+
+@pytest.mark.parametrize(
+    "raw", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n[", b"HTTP/1.1 abc\r\n\r\n"]
+)
+def test_a_broken_answer_is_no_fault_of_ours(raw: bytes, hub: Hub, run: Run, tmp_path: Path) -> None:
+    """A bad status line, a body that is cut off; the review is printed all the same."""
+    hub.raw = raw
+    code, out, err = run(str(written(tmp_path, plan())), "--comment", "7")
+    assert code == 1 and "broken off" in err and TOKEN not in err and out.startswith("## ")
+
+
+def test_a_review_is_not_lost_with_its_comment(hub: Hub, run: Run, tmp_path: Path) -> None:
+    hub.status = {"POST": 403}
+    file = written(tmp_path, plan())
+    code, out, _ = run(str(file), "--comment", "7", "--out", str(tmp_path / "r.md"))
+    assert code == 1 and out == "" and (tmp_path / "r.md").read_text().startswith("## ")
+    code, out, _ = run(str(file), "--comment", "7")
+    assert code == 1 and out == (tmp_path / "r.md").read_text()
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--at", NOON), ("--comment-author", "a[bot]")])
+def test_what_is_about_a_comment_needs_one(words: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    code, out, err = run(str(written(tmp_path, plan())), *words)
+    assert code == 1 and out == "" and f"{words[0]} is about the comment" in err

@@ -52,6 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(changes=st.lists(CHANGES, min_size=1, max_size=3))
 def test_any_values_give_a_report(folder: Path, changes: list[dict[str, Any]]) -> None:
     """Values of any shape under the attributes that are looked at, of the types that are looked at."""
+    for number, one in enumerate(changes):
+        one["address"] += f"[{number}]"
     report = review(Asked(plans=[written(folder, plan(*changes, resource_drift=changes))])).report
     assert report.stacks[0].problem == ""
     checked(markdown(report))

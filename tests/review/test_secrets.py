@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inferfab.review.masking import SENSITIVE, UNKNOWN_VALUE, changed_paths, masked
 from review.conftest import Run
-from review.plans import change, plan, written
+from review.plans import change, plan, report_of, written
 from strategies import cheap
 
 WORD = "hunter2"
@@ -215,3 +215,58 @@ def test_whatever_is_marked_is_hidden(before: Any, after: Any, data: st.DataObje
     assert secret not in repr(masked(planted, [marks]))
     paths, _ = changed_paths({"x": before}, {"x": planted}, [{"x": marks}])
     assert secret not in " ".join(paths)
+
+
+PRIVATE_POOL = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {{name: {0}}}
+spec:
+  limits: {{nvidia.com/gpu: 64}}
+  template:
+    metadata: {{labels: {{inferfab/pool: {0}}}}}
+    spec: {{requirements: [{{key: node.kubernetes.io/instance-type, operator: In, values: [p5.48xlarge]}}]}}
+"""
+
+
+def test_a_copy_of_a_sensitive_text_is_counted_and_not_quoted(run: Run, tmp_path: Path) -> None:
+    """The kubectl providers mark `yaml_body` and repeat it in `yaml_body_parsed`: 64 GPUs at most, and no name."""
+    body = PRIVATE_POOL.format(WORD)
+    values = {"yaml_body": body, "yaml_body_parsed": body}
+    made = change("kubectl_manifest.m", "create", None, values, after_sensitive={"yaml_body": True})
+    file = written(tmp_path, plan(made))
+    for each in ("markdown", "html", "json", "sarif"):
+        _, out, err = run(str(file), "--format", each)
+        assert WORD not in out + err
+    (stack,) = report_of(tmp_path, plan(made)).stacks
+    assert next(g for g in stack.gpus if g.axis == "all").after.max.high == 64
+
+
+def test_what_stands_where_a_name_belongs_is_not_printed(run: Run, tmp_path: Path) -> None:
+    """IAM actions, regions and zones have a form; anything else there is somebody's mistake, perhaps a secret."""
+    policy = json.dumps({"Statement": [{"Effect": "Allow", "Action": f"{WORD}/x:*", "Resource": "*"}]})
+    group = {"instance_types": ["p5.48xlarge"], "scaling_config": [{"min_size": 1, "desired_size": 1, "max_size": 1}]}
+    zone = {"machine_type": "a3-highgpu-8g", "zone": WORD}
+    document = plan(
+        change("aws_iam_policy.p", "create", None, {"policy": policy}),
+        change("aws_eks_node_group.r", "create", None, {**group, "region": WORD}),
+        change("aws_eks_node_group.a", "create", None, {**group, "arn": f"arn:aws:eks:{WORD}:1:x"}),
+        change("aws_instance.z", "create", None, {"instance_type": "p5.48xlarge", "availability_zone": WORD}),
+        change("google_compute_instance.z", "create", None, zone),
+    )
+    _, out, err = run(str(written(tmp_path, document)))
+    assert WORD not in out + err and "every action of a service" in out
+
+
+def test_a_sensitive_variable_that_looks_like_a_region(run: Run, tmp_path: Path) -> None:
+    """Kept where it is not sensitive: then it is the region."""
+    group = {"instance_types": ["p5.48xlarge"], "scaling_config": [{"min_size": 1, "desired_size": 1, "max_size": 1}]}
+    for sensitive in (True, False):
+        document = plan(change("aws_eks_node_group.g", "create", None, group))
+        document["variables"] = {"where": {"value": "us-secret-7"}}
+        document["configuration"] = {
+            "provider_config": {"aws": {"name": "aws", "expressions": {"region": {"references": ["var.where"]}}}},
+            "root_module": {"variables": {"where": {"sensitive": sensitive}}},
+        }
+        _, out, _ = run(str(written(tmp_path, document)))
+        assert ("us-secret-7" in out) is not sensitive

@@ -72,6 +72,13 @@ def review_command(
         str,
         typer.Option("--at", help="Time of the event, ISO 8601, default now: an older comment never replaces a newer."),
     ] = "",
+    author: Annotated[
+        str,
+        typer.Option(
+            "--comment-author",
+            help="Login that the token comments as, `my-app[bot]`; default, what GitHub says of the token.",
+        ),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the comment instead of posting it.")] = False,
 ) -> None:
     """Review a change: GPUs, dollars, promises, what it destroys, buys and opens, what could not be seen.
@@ -84,10 +91,14 @@ def review_command(
 
     Examples: `inferfab review --env prod --base main`, `inferfab review plan.json -f html -o review.html`
     """
-    from inferfab.cli.output import Refused
+    from inferfab.cli.output import Refused, deliver
     from inferfab.review import ReviewError, review
+    from inferfab.review.github import Unposted
 
     try:
+        if comment is None and (dry_run or at or author):
+            given = "--dry-run" if dry_run else "--at" if at else "--comment-author"
+            raise ReviewError(f"{given} is about the comment: give `--comment NUMBER` too")
         asked = _asked(plans or [], env or [], base, checkov, checkov_base, constructs, label or [], revision)
         reviewed = review(asked)
         for stack in reviewed.report.stacks:
@@ -99,12 +110,16 @@ def review_command(
             _write_all(reviewed, artifacts)
         if summary is not None:
             _append(reviewed, summary)
-        if comment is not None:
-            _comment(reviewed, repository, comment, at, dry_run=dry_run)
         if comment is None or out is not None:
-            from inferfab.cli.output import deliver
-
             deliver(rendered_as(reviewed, format), out)
+        if comment is not None:
+            try:
+                _comment(reviewed, repository, comment, at, author, dry_run=dry_run)
+            except Unposted:
+                # The review was made: it is not lost with the comment.
+                if out is None:
+                    deliver(rendered_as(reviewed, format), None)
+                raise
     except ReviewError as error:
         raise Refused(str(error)) from error
     if reviewed.report.verdict.exit_code:
@@ -193,8 +208,9 @@ def _append(reviewed: "Reviewed", file: Path) -> None:
 _SUMMARY_BYTES = 1_000_000
 
 
-def _comment(reviewed: "Reviewed", repository: str, number: int, at: str, *, dry_run: bool) -> None:
-    from inferfab.review.github import Comment, comment_of, post, settings
+def _comment(reviewed: "Reviewed", repository: str, number: int, at: str, author: str, *, dry_run: bool) -> None:
+    from inferfab.review import ReviewError
+    from inferfab.review.github import Comment, Unposted, comment_of, post, settings
 
     comment: Comment = comment_of(reviewed.report, at=at)
     if dry_run:
@@ -202,7 +218,12 @@ def _comment(reviewed: "Reviewed", repository: str, number: int, at: str, *, dry
 
         deliver(comment.body, None)
         return
-    typer.echo(post(comment, settings(repository, number)), err=True)
+    to = settings(repository, number, author)
+    try:
+        said = post(comment, to)
+    except ReviewError as error:
+        raise Unposted(str(error)) from error
+    typer.echo(said, err=True)
 
 
 class ReviewCommand(TyperCommand):

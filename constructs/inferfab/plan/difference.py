@@ -193,11 +193,20 @@ def _environment(fleet: FleetPlan) -> View:
     found[("environment", "protected")] = str(own.protected)
     if own.state:
         found[("environment", "state")] = f"{own.state.bucket}/{own.state.key_prefix} in {own.state.region}"
-    found[("environment", "access")] = own.access.model_dump_json()
-    found[("environment", "accounts")] = own.accounts.model_dump_json()
+    for name, part in (("access", own.access), ("accounts", own.accounts)):
+        found |= {(name, path): value for path, value in _named(part.model_dump(mode="json"))}
     if fleet.cost.budget:
         found[("budget", "usd_per_month")] = f"{fleet.cost.budget.usd_per_month:,.0f}"
     return found
+
+
+def _named(tree: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Fields by dotted path; a list is one value, and what is not set is none."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _named(value, f"{above}{name}.")
+        elif value not in (None, []):
+            yield f"{above}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _models(fleet: FleetPlan) -> View:

@@ -12,24 +12,32 @@ from inferfab.review.pictured import Pictured
 from inferfab.review.stack import GroupLine, StackReview
 from inferfab.review.words import span
 
+_DISAGREE = "plan and environment disagree"
+
 
 def disagreements(stack: StackReview, fleets: Sequence[Pictured]) -> StackReview:
     """The review with a line for each of our node groups whose machine or bounds differ from the environment's."""
-    planned = {
-        "/".join((g.cell, g.pool, g.role)): g for f in fleets if f.after is not None for g in f.after.node_groups
-    }
-    found = tuple(_differs(stack, planned))
-    return stack.model_copy(update={"unseen": (*stack.unseen, *found)}) if found else stack
+    planned: dict[str, list[NodeGroupPlan]] = {}
+    for fleet in fleets:
+        for group in fleet.after.node_groups if fleet.after else ():
+            # Environments may call their cells and pools alike.
+            planned.setdefault("/".join((group.cell, group.pool, group.role)), []).append(group)
+    if not planned:
+        return stack
+    # A review of another job has said it already, of the environment that it was given.
+    told = [line for line in stack.unseen if not line.what.startswith(_DISAGREE)]
+    return stack.model_copy(update={"unseen": tuple(dict.fromkeys((*told, *_differs(stack, planned))))})
 
 
-def _differs(stack: StackReview, planned: dict[str, NodeGroupPlan]) -> Iterator[Unseen]:
+def _differs(stack: StackReview, planned: dict[str, list[NodeGroupPlan]]) -> Iterator[Unseen]:
     for line in stack.groups:
-        group = planned.get(line.pool)
-        if group is None or not line.machines_after or _same(line, group):
+        groups = planned.get(line.pool, [])
+        if not groups or not line.machines_after or any(_same(line, group) for group in groups):
             continue
+        group = groups[0]
         bounds = f"{group.nodes.min}–{group.nodes.max} × {group.instance}"
         here = f"{span(line.nodes_after)} × {line.machines_after}"
-        what = f"plan and environment disagree: {here} in the plan, {bounds} in the environment; of one revision?"
+        what = f"{_DISAGREE}: {here} in the plan, {bounds} in the environment; of one revision?"
         yield Unseen(subject=line.subject, what=what)
 
 

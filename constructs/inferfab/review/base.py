@@ -1,7 +1,7 @@
 """What an environment is compared with: a git revision, a saved plan, another file, or a folder of either."""
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inferfab.checks.check import check
@@ -11,6 +11,8 @@ from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
 from inferfab.review.errors import ReviewError
 from inferfab.review.findings import PolicyFinding, ours
 
+_MOST_FILES = 100
+"""Of a folder, in search of an environment that was renamed."""
 _SECONDS = 60
 """A git that hangs (a lock, a network file system) must not hang a pull request."""
 
@@ -27,39 +29,58 @@ class Base:
     findings: tuple[PolicyFinding, ...] | None
     """None where there are none to compare with: a saved plan carries none."""
     problem: str = ""
+    note: str = ""
+    """What a reader has to know of the comparison, and hides nothing."""
+
+    @property
+    def broken(self) -> bool:
+        """It was there, and has errors."""
+        return not self.known and bool(self.problem)
 
 
-def find_base(base: str, environment: Path) -> Base:
-    """Resolve ``--base`` for one environment file.
+def name_of(loaded: Loaded | None) -> str:
+    """What an environment calls itself, also where the rest of its file is broken."""
+    if loaded is None:
+        return ""
+    name = loaded.environment.name if loaded.environment else loaded.source.tree.get("name")
+    return name if isinstance(name, str) else ""
 
-    A path that exists and looks like one (a separator, ``.json``, ``.yaml``) is a path; anything else is a git
-    revision first, and a folder only if git does not know it.
+
+def find_base(base: str, environment: Path, name: str = "") -> Base:
+    """Resolve ``--base`` for one environment file, which calls itself ``name``.
+
+    What begins like a path (``.``, ``/``) or ends like a file that we read is a path. Anything else is a git
+    revision first (branches have slashes and dots too), and a path only if git does not know it.
 
     :raises ReviewError: if it is neither, with what to do.
     """
     if not base.strip():
         raise ReviewError("--base is empty: name a git revision, a saved plan or a folder")
     path = Path(base)
-    looks_like_path = path.suffix in (".json", ".yaml", ".yml") or len(path.parts) > 1 or base.startswith(".")
-    if path.exists() and looks_like_path:
-        return _from_path(path, environment)
-    if looks_like_path and path.suffix:
-        raise ReviewError(f"--base {base}: there is no such file")
+    of_a_file = path.suffix in (".json", ".yaml", ".yml")
+    if of_a_file or base.startswith(".") or path.is_absolute():
+        if path.exists():
+            return _from_path(path, environment, name)
+        if of_a_file:
+            raise ReviewError(f"--base {base}: there is no such file")
     try:
-        return _from_git(base, environment)
+        return _from_git(base, environment, name)
     except ReviewError:
-        if path.is_dir():
-            return _from_path(path, environment)
+        if path.exists():
+            return _from_path(path, environment, name)
         raise
 
 
-def _from_path(path: Path, environment: Path) -> Base:
+def _from_path(path: Path, environment: Path, name: str) -> Base:
     if path.is_file():
         return _from_file(path)
-    names = [environment.name, f"{environment.stem}.plan.json", f"{environment.stem}.json"]
+    files = [environment.name, f"{environment.stem}.plan.json", f"{environment.stem}.json"]
     places = [path / environment] if not environment.is_absolute() else []
-    places += [folder / name for name in names for folder in (path, path / "environments")]
+    places += [folder / file for file in files for folder in (path, path / "environments")]
     found = next((p for p in places if p.is_file()), None)
+    if found is None and name:
+        others = sorted(p for folder in (path, path / "environments") for p in folder.glob("*.y*ml") if p.is_file())
+        found = next((p for p in others[:_MOST_FILES] if name_of(load(p)) == name), None)
     if found is None:
         return Base(title=f"{path} (where it is not)", plan=None, known=True, findings=())
     return _from_file(found)
@@ -76,7 +97,7 @@ def _from_file(path: Path) -> Base:
     return _planned(str(path), load(path))
 
 
-def _from_git(revision: str, environment: Path) -> Base:
+def _from_git(revision: str, environment: Path, called: str) -> Base:
     folder = environment.resolve().parent
     while not folder.is_dir():
         folder = folder.parent
@@ -94,11 +115,38 @@ def _from_git(revision: str, environment: Path) -> Base:
         inside = environment.resolve().relative_to(Path(top.decode("utf-8", "surrogateescape").strip()).resolve())
     except ValueError as error:
         raise ReviewError(f"--base {revision}: {environment} is outside of the repository around it") from error
-    title = f"{name} ({sha[:10]})"
-    text = _git(folder, "cat-file", "blob", f"{sha}:{inside.as_posix()}")
-    if text is None:
-        return Base(title=f"{title}, where it is not", plan=None, known=True, findings=())
-    return _planned(title, load_text(text.decode("utf-8", "replace"), shown_as=f"{name}:{inside.as_posix()}"))
+    left, note = _where_left(folder, sha)
+    title = f"{name} ({sha[:10]})" if left == sha else f"{name} ({left[:10]}, where this left it)"
+    for file in (inside.as_posix(), *_others(folder, left, inside)):
+        text = _git(folder, "cat-file", "blob", f"{left}:{file}")
+        if text is None:
+            continue
+        loaded = load_text(text.decode("utf-8", "replace"), shown_as=f"{name}:{file}")
+        if file == inside.as_posix():
+            return replace(_planned(title, loaded), note=note)
+        if called and name_of(loaded) == called:
+            return replace(_planned(f"{title}, {file}", loaded), note=note)
+    return Base(title=f"{title}, where it is not", plan=None, known=True, findings=(), note=note)
+
+
+def _where_left(folder: Path, sha: str) -> tuple[str, str]:
+    """(commit to compare with, note). What the base gained since is not this change's doing."""
+    shared = _git(folder, "merge-base", "HEAD", sha)
+    if shared:
+        return shared.decode("ascii", "replace").strip(), ""
+    return sha, (
+        "git knows no commit that both sides share (a shallow clone?): compared with the base as it is now, and what "
+        "it gained since reads as taken away (`fetch-depth: 0` of actions/checkout)"
+    )
+
+
+def _others(folder: Path, sha: str, inside: Path) -> list[str]:
+    """Other files beside an environment's, in case it was renamed."""
+    above = inside.parent.as_posix()
+    listed = _git(folder, "ls-tree", "--full-tree", "--name-only", "-z", f"{sha}:{above}" if above != "." else sha)
+    names = (listed or b"").decode("utf-8", "surrogateescape").split("\0")
+    files = [n for n in names if n.endswith((".yaml", ".yml")) and n != inside.name]
+    return [f"{above}/{n}" if above != "." else n for n in files[:_MOST_FILES]]
 
 
 def _no_repository(folder: Path, environment: Path) -> str:
@@ -140,8 +188,10 @@ def _planned(title: str, loaded: Loaded) -> Base:
             title=title,
             plan=None,
             known=False,
-            findings=ours(checked.findings),
+            findings=ours(checked.findings, switched_off=checked.switched_off),
             problem=f"the environment has {errors} error(s) at {title} and cannot be planned there: nothing before "
             "is known",
         )
-    return Base(title=title, plan=checked.plan, known=True, findings=ours(checked.findings))
+    return Base(
+        title=title, plan=checked.plan, known=True, findings=ours(checked.findings, switched_off=checked.switched_off)
+    )

@@ -1,36 +1,40 @@
 """From a Terraform plan to its review."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from inferfab.catalog.plan_review import plan_review_facts
 from inferfab.plan.cost import Money
 from inferfab.plan.quantities import Range
 from inferfab.review import openings as opening
-from inferfab.review.changes import ResourceChange
+from inferfab.review.changes import ACTIONS, ResourceChange
 from inferfab.review.destruction import destruction
 from inferfab.review.gpus.extract import Holder, holders
 from inferfab.review.gpus.group import GpuGroup
 from inferfab.review.gpus.templates import Templates
 from inferfab.review.lines import Axis, Destruction, GpuLine, MoneyLine, Opening, Unseen
 from inferfab.review.money import Overlay, cost, price_lines
-from inferfab.review.purchases import purchase
+from inferfab.review.purchases import purchase, reserved
 from inferfab.review.span import NOTHING, Span
 from inferfab.review.stack import DriftLine, GroupLine, StackReview, UpdateLine
 from inferfab.review.terraform_plan import TerraformPlan
 
 TierOf = Callable[[GpuGroup], str]
 """Tier of a group's pool; empty where no environment says it."""
+_WORD = re.compile(r"[A-Za-z_-]{1,32}")
 
 
 def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, tier_of: TierOf) -> StackReview:
-    """Review one plan; ``templates`` are those of all plans, with this plan's references."""
+    """Review one plan; ``templates`` are its own, and lead to those of the other plans."""
     found: list[Holder] = []
     by_address: dict[str, list[Holder]] = {}
     for change in plan.changes:
         for holder in holders(change, templates, plan.configuration.region):
             found.append(holder)
             by_address.setdefault(change.address, []).append(holder)
+    found = _once(found)
     unseen = list(_unseen(plan, found))
     opened = []
     for change in plan.changes:
@@ -39,9 +43,13 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
                 opened.append(one)
             else:
                 unseen.append(one)
-    destroyed = [
-        line for change in plan.changes for line in destruction(change, by_address.get(change.address, []), plan.name)
-    ]
+    destroyed: list[Destruction] = []
+    for change in plan.changes:
+        held = by_address.get(change.address, [])
+        if change.deposed:
+            # Its own machines, not those of the living object at its address.
+            held = list(holders(replace(change, deposed=False), templates, plan.configuration.region))
+        destroyed += destruction(change, held, plan.name, reserved(change))
     groups = [g for h in found for g in (h.before, h.after) if g is not None]
     return StackReview(
         name=plan.name,
@@ -65,6 +73,18 @@ def stack_review(plan: TerraformPlan, templates: Templates, overlay: Overlay, ti
         invocations=plan.invocations,
         unseen=tuple(unseen),
     )
+
+
+def _once(found: list[Holder]) -> list[Holder]:
+    """A GKE cluster's state also lists the pools that are resources of their own."""
+    own = {
+        side.get("name")
+        for h in found
+        if h.change.type == "google_container_node_pool"
+        for side in (h.change.before, h.change.after)
+        if side
+    }
+    return [h for h in found if h.change.type != "google_container_cluster" or h.name not in own]
 
 
 def found_with_gpus(found: Iterable[Holder]) -> list[Holder]:
@@ -207,12 +227,18 @@ def _unseen(plan: TerraformPlan, found: list[Holder]) -> Iterator[Unseen]:
     reasons = plan_review_facts().deferral_reasons
     for change, reason in plan.deferred:
         yield Unseen(subject=change.address, what=f"deferred: {reasons.get(reason, reason or 'no reason is given')}")
+    for change in plan.changes:
+        for action in change.actions:
+            if action not in ACTIONS:
+                shown = f"`{action}`" if _WORD.fullmatch(action) else "of a name that is none"
+                yield Unseen(subject=change.address, what=f"an unknown action, {shown}: what it does is not known")
     for holder in found:
         for note in holder.unseen:
             yield Unseen(subject=holder.subject, what=note)
     for address, machine in plan.not_understood:
         yield Unseen(
-            subject=address, what=f"names {machine}, which has GPUs; the review does not count resources of this type"
+            subject=address,
+            what=f"names {machine}, which has accelerators; the review does not count resources of this type",
         )
     for holder in found:
         group = holder.after

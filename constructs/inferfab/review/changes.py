@@ -7,6 +7,8 @@ from typing import Any
 from inferfab.review.masking import changed_paths, masked, path_in_words
 
 NO_OP = ("no-op",)
+ACTIONS = frozenset({"no-op", "create", "read", "update", "delete", "forget"})
+"""hashicorp/terraform internal/command/jsonplan, actionString; another one is not taken for harmless."""
 _LONGEST = 1000
 """Characters of a name or address; the plan's own are far shorter."""
 

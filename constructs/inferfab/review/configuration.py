@@ -52,6 +52,8 @@ def read_configuration(raw: Any, variables: dict[str, str], types: Iterable[str]
     if not isinstance(raw, dict):
         return made
     wanted = frozenset(types)
+    declared = dict(_members(_object(raw.get("root_module")).get("variables")))
+    variables = {name: value for name, value in variables.items() if not declared.get(name, {}).get("sensitive")}
     for key, provider in _members(raw.get("provider_config")):
         expression = _object(_object(provider.get("expressions")).get("region"))
         value = expression.get("constant_value")

@@ -7,15 +7,18 @@ from inferfab.plan.quantities import Range
 from inferfab.review.capacity_loss import capacity_loss
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.extract import Holder
+from inferfab.review.gpus.group import GpuGroup
 from inferfab.review.lines import Action, Destruction
 from inferfab.review.span import NOTHING, Span
 
 
-def destruction(change: ResourceChange, held: Sequence[Holder], stack: str) -> Iterator[Destruction]:
-    """Nothing for a change that keeps the thing and its nodes."""
+def destruction(
+    change: ResourceChange, held: Sequence[Holder], stack: str, reserved: Span = NOTHING
+) -> Iterator[Destruction]:
+    """Nothing for a change that keeps the thing and its nodes; ``reserved`` are GPUs that it keeps for others."""
     if change.mode != "managed":
         return
-    gpus = Span.total(h.before.gpus for h in held if h.before is not None)
+    gpus = Span.total(h.before.gpus for h in held if h.before is not None).plus(reserved)
     action = _action(change)
     if action is not None:
         yield _line(change, action, _reason(change), change.replace_paths, gpus, stack)
@@ -27,7 +30,9 @@ def destruction(change: ResourceChange, held: Sequence[Holder], stack: str) -> I
         yield _line(change, "roll nodes", "its nodes are replaced one after another", rolled, gpus, stack)
     fewer = _fewer(held)
     if fewer is not None:
-        yield _line(change, "shrink", "fewer nodes at the desired size", (), fewer, stack)
+        known = fewer.desired.known
+        why = "fewer nodes at the desired size" if known else "fewer nodes than it may hold now; how many is not known"
+        yield _line(change, "shrink", why, (), fewer, stack)
 
 
 def _action(change: ResourceChange) -> Action | None:
@@ -81,13 +86,24 @@ def _rolls(change: ResourceChange) -> tuple[str, ...]:
 
 
 def _fewer(held: Sequence[Holder]) -> Span | None:
-    """GPUs given back, where both sizes are known."""
-    lost = 0.0
-    for holder in held:
-        if holder.before is None:
-            continue
-        before = holder.before.gpus.desired
-        after = holder.after.gpus.desired if holder.after else Range.exact(0.0)
-        if before.known and after.known and after.low < before.low:
-            lost += before.low - after.low
-    return Span.exact(int(lost)) if lost else None
+    """GPUs given back: certainly, or as far as bounds say where a size is computed."""
+    found = [fewer for h in held if h.before is not None and (fewer := _given_back(h.before, h.after)) is not None]
+    if not found:
+        return None
+    lost = Range.total(found)
+    return Span(min=lost, desired=lost, max=lost)
+
+
+def _given_back(before: GpuGroup, after: GpuGroup | None) -> Range | None:
+    was, is_ = _held(before.gpus), _held(after.gpus) if after else Range.exact(0.0)
+    if is_.high is None or (was.high is not None and is_.high >= was.high):
+        return None
+    high = None if was.high is None else was.high - is_.low
+    return Range(low=max(0.0, was.low - is_.high), high=high)
+
+
+def _held(gpus: Span) -> Range:
+    """The desired size; of an unknown one only that it stays between the bounds."""
+    if gpus.desired.high is not None:
+        return gpus.desired
+    return Range(low=max(gpus.desired.low, gpus.min.low), high=gpus.max.high)

@@ -1,7 +1,7 @@
 """Findings of a change: what is new, what was there already, what is gone. Ours and checkov's in one shape."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from inferfab.findings import SEVERITIES, Finding, Severity
 from inferfab.record import Record
@@ -44,15 +44,23 @@ class FindingsReview(Record):
         return tuple(f for f in self.new if f.severity == "error" and not f.suppressed_because)
 
 
-def ours(findings: Iterable[Finding]) -> tuple[PolicyFinding, ...]:
-    """Findings of `inferfab check`."""
+def ours(findings: Iterable[Finding], *, switched_off: Sequence[Finding] = ()) -> tuple[PolicyFinding, ...]:
+    """Findings of `inferfab check`; what the environment switched off stands there with its reason and never counts."""
+    off = (
+        one.model_copy(update={"suppressed_because": f.accepted or "no reason"})
+        for f, one in zip(switched_off, _ours(switched_off), strict=True)
+    )
+    return (*_ours(findings), *off)
+
+
+def _ours(findings: Iterable[Finding]) -> tuple[PolicyFinding, ...]:
     return tuple(
         PolicyFinding(
             tool="inferfab",
             rule=f.rule,
             severity=f.severity,
             subject=f.dotted_path,
-            what=f.what,
+            what=f.what + (f" (lowered from {f.lowered_from}: {f.accepted})" if f.lowered_from else ""),
             fix=f.fix,
             file=f.location.file,
             line=f.location.line,

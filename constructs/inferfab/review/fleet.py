@@ -10,6 +10,8 @@ from inferfab.review.engine import engine_changes
 from inferfab.review.findings import FindingsReview
 from inferfab.review.fleet_destruction import fleet_destruction
 from inferfab.review.fleet_lines import fleet_prices, gpu_lines, money_lines, served_lines, token_lines
+from inferfab.review.fleet_openings import fleet_openings
+from inferfab.review.gates import gates
 from inferfab.review.lines import (
     Destruction,
     EngineChange,
@@ -50,6 +52,10 @@ class FleetReview(Record):
     budget: Budget | None = None
     budget_before: Budget | None = None
     findings: FindingsReview
+    gates: tuple[str, ...] = ()
+    """What the change does to what judges it: its budget, its rules, its own prices."""
+    base_broken: bool = False
+    """The environment was there and had errors, so that nothing can be told from it."""
     unseen: tuple[Unseen, ...] = ()
 
     def cost(self, size: Literal["desired", "max"]) -> MoneyLine | None:
@@ -65,6 +71,7 @@ def fleet_review(
     findings: FindingsReview,
     unseen: tuple[Unseen, ...] = (),
     base_known: bool = True,
+    base_broken: bool = False,
 ) -> FleetReview:
     """Review one environment. ``before`` None with ``base_known`` means that it is new.
 
@@ -87,12 +94,14 @@ def fleet_review(
         engine=engine.of_pools,
         other=engine.other,
         destroyed=fleet_destruction(before, after),
-        opened=_opened(before, after),
+        opened=fleet_openings(before, after),
         prices=fleet_prices(before, after),
         not_included=only.cost.not_included,
         budget=after.cost.budget if after else None,
         budget_before=before.cost.budget if before else None,
         findings=findings,
+        gates=gates(before, after),
+        base_broken=base_broken,
         unseen=(*unseen, *_unseen(after)),
     )
 
@@ -106,29 +115,6 @@ def _state(
         return "new" if base_known else "not compared"
     assert diff is not None
     return "unchanged" if diff.empty else "changed"
-
-
-def _opened(before: FleetPlan | None, after: FleetPlan | None) -> tuple[Opening, ...]:
-    """Gateways and cluster endpoints that the internet reaches now and did not before."""
-    if after is None:
-        return ()
-    name, was = after.ownership.name, {c.name: c for c in before.cells} if before else {}
-    found = [
-        Opening(subject=c.name, stack=name, kind="network", what="the gateway faces the internet")
-        for c in after.cells
-        if c.gateway.public and not (c.name in was and was[c.name].gateway.public)
-    ]
-    access = after.ownership.access
-    if access.kind == "public" and (before is None or before.ownership.access != access):
-        ranges = ", ".join(str(r) for r in access.allowed_cidrs)
-        what = f"clusters' endpoints answer {ranges} from the internet"
-        if (
-            before is None
-            or before.ownership.access.kind != "public"
-            or not set(access.allowed_cidrs) <= set(before.ownership.access.allowed_cidrs)
-        ):
-            found.append(Opening(subject="access", stack=name, kind="network", what=what))
-    return tuple(found)
 
 
 def _unseen(after: FleetPlan | None) -> list[Unseen]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.quantities import Range
 from inferfab.review.capacity_loss import capacity_loss
 from inferfab.review.lines import Action, Destruction
-from inferfab.review.span import Span
+from inferfab.review.span import NOTHING, Span
 
 # What a cell cannot change while it lives: each of them is another network or another cluster.
 _OF_A_CELL = ("cloud", "region", "zone", "cluster")
@@ -32,8 +33,52 @@ def fleet_destruction(before: FleetPlan | None, after: FleetPlan | None) -> tupl
         if moved:
             found.append(_cell(before, cell, "replace", "the cell becomes another one", moved))
             continue
+        orphaned = _other_owner(before, after, cell) if after else None
+        if orphaned:
+            found.append(_cell(before, cell, "replace", *orphaned))
+            continue
         found += _groups(before, cell, now)
-    return tuple(found)
+    return (*found, *_names(before, after))
+
+
+def _other_owner(before: FleetPlan, after: FleetPlan, cell: CellPlan) -> tuple[str, tuple[str, ...]] | None:
+    """(why, because of what) a cell is made anew somewhere else, beside one that nothing manages any more."""
+    was, is_ = before.ownership, after.ownership
+    old, new = was.accounts, is_.accounts
+    if cell.cloud == "aws" and old.aws and (not new.aws or new.aws.account_id != old.aws.account_id):
+        return "another account: everything is made anew there", ("accounts.aws.account_id",)
+    if cell.cloud == "gcp" and old.gcp and (not new.gcp or new.gcp.project != old.gcp.project):
+        return "another project: everything is made anew there", ("accounts.gcp.project",)
+    if was.state and is_.state:
+        moved = [f"state.{n}" for n in ("bucket", "key_prefix") if getattr(was.state, n) != getattr(is_.state, n)]
+        if moved:
+            return (
+                "Terraform looks for its state elsewhere: unless that is moved first, it makes everything anew",
+                tuple(moved),
+            )
+    return None
+
+
+def _names(before: FleetPlan, after: FleetPlan | None) -> Iterator[Destruction]:
+    """Names in DNS that clients use and that no longer stand, or stand in another zone."""
+    kept = {r.tier: r.hostname for r in after.routing.routes} if after else {}
+    elsewhere = after is not None and before.routing.zone != after.routing.zone
+    for route in before.routing.routes:
+        if route.hostname is None or (route.hostname in kept.values() and not elsewhere):
+            continue
+        action: Action = "replace" if kept.get(route.tier) else "delete"
+        yield Destruction(
+            subject=f"name {route.hostname}",
+            stack=before.ownership.name,
+            basis="environment",
+            action=action,
+            reason="clients no longer find it" if route.hostname not in kept.values() else "another hosted zone",
+            because_of=("routing",),
+            gpus_lost=NOTHING,
+            seconds_without=Range.exact(0.0),
+            seconds_basis="holds no GPU",
+            keeps_data=f"the name by which tier {route.tier} is reached",
+        )
 
 
 def _other_place(cell: CellPlan, now: CellPlan) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ touched, whatever stands in them. API: docs.github.com/rest/issues/comments.
 """
 
 import hashlib
+import http.client
 import json
 import os
 import re
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -26,6 +27,10 @@ _SECONDS = 30
 _PAGES = 50
 _AHEAD = timedelta(days=1)
 """A marker from further in the future than clocks differ is not believed: it would silence every later review."""
+
+
+class Unposted(ReviewError):
+    """The review is there, and GitHub did not take it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Settings:
     api: str
     repository: str
     number: int
-    token: str
+    token: str = field(repr=False)
+    author: str = ""
+    """Login that the token comments as; asked of GitHub where it is not said."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +77,23 @@ def comment_of(report: Report, *, at: str = "") -> Comment:
     return Comment(body=marker + body, digest=digest, at=when)
 
 
-def settings(repository: str, number: int) -> Settings:
-    """From the environment of a GitHub job: GITHUB_TOKEN, GITHUB_API_URL.
+def settings(repository: str, number: int, author: str = "") -> Settings:
+    """From the environment of a GitHub job: GITHUB_TOKEN, GITHUB_API_URL. ``author``: who the token comments as.
 
     :raises ReviewError: if something is missing.
     """
-    token = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or ""
+    # A secret that was pasted ends with a line's end.
+    token = (os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN") or "").strip()
     if not token:
         raise ReviewError("--comment needs a token in GITHUB_TOKEN, or `--dry-run` to print what it would post")
+    if not re.fullmatch(r"[\x21-\x7e]{1,1000}", token):
+        raise ReviewError("GITHUB_TOKEN holds a space, a line's end or a sign that no token has: set it again")
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", repository):
         raise ReviewError("--comment needs `--repository OWNER/NAME` (or GITHUB_REPOSITORY)")
     api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
     if not api.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
         raise ReviewError("GITHUB_API_URL must begin with https://: a token travels there")
-    return Settings(api=api.rstrip("/"), repository=repository, number=number, token=token)
+    return Settings(api=api.rstrip("/"), repository=repository, number=number, token=token, author=author)
 
 
 def post(comment: Comment, to: Settings) -> str:
@@ -91,8 +101,8 @@ def post(comment: Comment, to: Settings) -> str:
 
     :raises ReviewError: if GitHub does not take it.
     """
-    author = _author(to)
-    found = _ours(to, author)
+    authors = {to.author or _author(to)}
+    found = _ours(to, authors)
     newest = max(found, key=lambda c: c.at, default=None)
     if newest is not None and newest.at > comment.at:
         return f"a newer review ({newest.at.isoformat()}) is there already: left as it is"
@@ -104,13 +114,18 @@ def post(comment: Comment, to: Settings) -> str:
     else:
         made = _call(to, "POST", f"/repos/{to.repository}/issues/{to.number}/comments", {"body": comment.body})
         said = f"made comment {made.get('id') if isinstance(made, dict) else '?'}"
-    _leave_one(to, author)
+        # An app's token may not ask who it is; what it wrote says so, and older ones of the same app then go.
+        user = made.get("user") if isinstance(made, dict) else None
+        login = user.get("login") if isinstance(user, dict) else None
+        if isinstance(login, str):
+            authors.add(login)
+    _leave_one(to, authors)
     return said
 
 
-def _leave_one(to: Settings, author: str) -> None:
+def _leave_one(to: Settings, authors: set[str]) -> None:
     """Two jobs that began together may both have made one: the newest stays, of equally new ones the first."""
-    found = sorted(_ours(to, author), key=lambda c: (-c.at.timestamp(), c.id))
+    found = sorted(_ours(to, authors), key=lambda c: (-c.at.timestamp(), c.id))
     for extra in found[1:]:
         _call(to, "DELETE", f"/repos/{to.repository}/issues/comments/{extra.id}")
 
@@ -124,7 +139,7 @@ def _author(to: Settings) -> str:
     return login if isinstance(login, str) else _BOT
 
 
-def _ours(to: Settings, author: str) -> list[_Found]:
+def _ours(to: Settings, authors: set[str]) -> list[_Found]:
     """Our comments: by the marker at the very beginning, and by who wrote them."""
     found = []
     for page in range(1, _PAGES + 1):
@@ -135,7 +150,7 @@ def _ours(to: Settings, author: str) -> list[_Found]:
             if not isinstance(one, dict) or not isinstance(one.get("user"), dict):
                 continue
             marker = _MARKER.match(one["body"]) if isinstance(one.get("body"), str) else None
-            if marker is None or one["user"].get("login") != author or not isinstance(one.get("id"), int):
+            if marker is None or one["user"].get("login") not in authors or not isinstance(one.get("id"), int):
                 continue
             at = _time(marker[2])
             if at is None or at > datetime.now(UTC) + _AHEAD:
@@ -162,19 +177,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _call(to: Settings, method: Literal["GET", "POST", "PATCH", "DELETE"], path: str, body: Any = None) -> Any:
-    request = urllib.request.Request(
-        f"{to.api}{path}",
-        method=method,
-        data=None if body is None else json.dumps(body).encode("utf-8", "backslashreplace"),
-        headers={
-            "Authorization": f"Bearer {to.token}",
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-            "User-Agent": "inferfab-review",
-            "Content-Type": "application/json",
-        },
-    )
+    headers = {
+        "Authorization": f"Bearer {to.token}",
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+        "User-Agent": "inferfab-review",
+        "Content-Type": "application/json",
+    }
+    sent = None if body is None else json.dumps(body).encode("utf-8", "backslashreplace")
     try:
+        request = urllib.request.Request(f"{to.api}{path}", method=method, data=sent, headers=headers)
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=_SECONDS) as answer:
             data = answer.read()
     except urllib.error.HTTPError as error:
@@ -182,9 +194,15 @@ def _call(to: Settings, method: Literal["GET", "POST", "PATCH", "DELETE"], path:
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise ReviewError(f"GitHub cannot be reached at {to.api}: {reason}") from error
+    except (http.client.HTTPException, ValueError) as error:
+        # Neither shown nor carried along: such a message may quote a header, and with it the token.
+        kind = type(error).__name__
+        raise ReviewError(
+            f"{to.api} is no address of GitHub's API, or its answer was broken off ({kind}); look at GITHUB_API_URL"
+        ) from None
     try:
         return json.loads(data) if data.strip() else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReviewError(f"{to.api} answered something that is no JSON") from error
 
 
@@ -192,7 +210,7 @@ def _refusal(method: str, error: urllib.error.HTTPError) -> str:
     try:
         answer = json.loads(error.read(100_000))
         message = answer.get("message", "") if isinstance(answer, dict) else ""
-    except (ValueError, OSError):
+    except (ValueError, OSError, RecursionError, http.client.HTTPException):
         message = ""
     hint = {
         401: "the token in GITHUB_TOKEN is not valid",

@@ -19,6 +19,8 @@ class JsonObject:
     def __init__(self, text: str, start: int) -> None:
         self.text = text
         self.places: dict[str, int] = {}
+        self.twice: list[str] = []
+        """Names that occur more than once."""
         self.end = self._index(start)
 
     def _index(self, start: int) -> int:
@@ -31,6 +33,8 @@ class JsonObject:
             if not isinstance(key, str):
                 raise ValueError(f"expected a name at character {at}")
             at = self._after(self._skip(at), ":")
+            if key in self.places:
+                self.twice.append(key)
             self.places[key] = at
             # What is parsed here is dropped at once.
             _, at = _DECODER.raw_decode(self.text, at)

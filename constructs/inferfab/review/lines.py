@@ -131,7 +131,7 @@ class Purchase(Record):
 
     subject: str
     stack: str
-    action: Literal["buy", "forget", "replace"]
+    action: Literal["buy", "give back", "forget", "replace"]
     irreversible: bool
     what: str
     gpus: Span
@@ -141,11 +141,11 @@ class Purchase(Record):
 
 
 class Opening(Record):
-    """Network or IAM that is wider after the change than before."""
+    """Network, IAM or protection that is wider, or less, after the change than before."""
 
     subject: str
     stack: str
-    kind: Literal["network", "iam"]
+    kind: Literal["network", "iam", "protection"]
     what: str
 
 

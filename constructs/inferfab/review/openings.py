@@ -1,6 +1,7 @@
 """Network and IAM that is wider after a change than before."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.values import Values, at, block, blocks, text
 from inferfab.review.lines import Opening, Unseen
 from inferfab.review.masking import Hidden
+
+_SERVICE = re.compile(r"\*|[a-z][a-z0-9-]{0,40}:\*")
+"""What an action of AWS may look like; anything else in its place is not shown."""
 
 
 def wanted() -> dict[str, tuple[str, ...]]:
@@ -140,7 +144,8 @@ def _policy(rule: PolicyRule, values: Values) -> Iterator[tuple[str, str]]:
         for action in dict.fromkeys(a for a in actions if a == "*" or a.endswith(":*")):
             if action == "*" or "*" in resources:
                 what = "every resource" if "*" in resources else "some resources"
-                yield f"allows {action[:64]} on {what}{conditional}", "iam"
+                shown = action if _SERVICE.fullmatch(action) else "every action of a service"
+                yield f"allows {shown} on {what}{conditional}", "iam"
 
 
 def _principal(value: Any) -> Any:

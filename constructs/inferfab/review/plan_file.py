@@ -10,8 +10,10 @@ from inferfab.review.json_sections import JsonObject
 
 NEWEST_MAJOR = 1
 """Terraform promises compatibility within a major version (developer.hashicorp.com, JSON output format)."""
-_BRACE = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_MOST_TRIES = 200
+_BRACE = re.compile(r"^(?:[ \t]*\{(?=\s*[\"}])|[^{\"\n]{1,200}\{(?=\s*\"format_version\"))", re.MULTILINE)
+"""Where an object may begin: at a line's beginning, and a plan also after a log's prefix (a time, a stream's name)."""
+_MOST_FAULTS = 200
+"""Each may cost a walk to the end of the file; whole objects are passed over at once, however many they are."""
 _VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4})")
 
 
@@ -29,26 +31,42 @@ def read_plan_file(path: Path) -> JsonObject:
 
 def find_plan(text: str) -> JsonObject:
     """The first JSON object in the text that has a ``format_version``; lines before and after it are skipped."""
-    fault = ""
-    for number, found in enumerate(_BRACE.finditer(text)):
-        if number >= _MOST_TRIES:
-            break
+    fault, faults, at = "", 0, 0
+    while faults < _MOST_FAULTS and (found := _BRACE.search(text, at)):
+        at = found.end()
         try:
             plan = JsonObject(text, found.end() - 1)
         except RecursionError:
-            fault = fault or "is nested deeper than any plan"
+            fault, faults = fault or "is nested deeper than any plan", faults + 1
             continue
         except ValueError as error:
-            fault = fault or f"is not whole JSON: {_short(error)}"
+            fault, faults = fault or f"is not whole JSON: {_short(error)}", faults + 1
             # This was the plan, cut off: what is whole inside of it must not be taken for one.
             if '"format_version"' in text[found.end() : found.end() + 200]:
                 break
             continue
         if "format_version" in plan.places:
             _check_version(plan)
+            if plan.twice:
+                raise BadPlan(f"has a part twice, so one of them would be passed over; run {SHOW}")
+            # Reading one of them would leave the other's changes out without a word.
+            if _another(text, found.end() - 1, plan.end):
+                raise BadPlan("holds more than one plan: give each a file of its own")
             return plan
+        at = plan.end
         fault = fault or _something_else(plan)
     raise BadPlan(f"{fault}; run {SHOW}" if fault else _no_json(text))
+
+
+def _another(text: str, start: int, end: int) -> bool:
+    """Whether another plan follows; a wrapper that logs what it ran may print the same one again."""
+    plan, at = text[start:end], end
+    while (at := text.find('"format_version"', at)) >= 0:
+        again = text.rfind("{", end, at)
+        if not text.startswith(plan, again):
+            return True
+        at = again + len(plan)
+    return False
 
 
 def _short(error: ValueError) -> str:

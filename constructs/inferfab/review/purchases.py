@@ -23,7 +23,7 @@ def purchase(change: ResourceChange, stack: str, fees: UpfrontFees) -> Purchase 
         return None
     buys, ends = "create" in change.actions, change.destroys or change.forgets
     if not buys and not ends:
-        return _larger(change, kind, stack)
+        return _resized(change, kind, stack)
     title = kind.what if buys else kind.on_delete
     values = change.after if buys else change.before
     return Purchase(
@@ -38,21 +38,38 @@ def purchase(change: ResourceChange, stack: str, fees: UpfrontFees) -> Purchase 
     )
 
 
-def _larger(change: ResourceChange, kind: PurchaseKind, stack: str) -> Purchase | None:
-    """A reservation that grows in place buys the difference."""
-    before, after = (_gpus(change.type, side or {}) for side in (change.before, change.after))
-    if before == after or after.desired.low <= before.desired.low:
+def reserved(change: ResourceChange) -> Span:
+    """GPUs that a reservation holds before a change."""
+    if change.type not in plan_review_facts().purchases or change.before is None:
+        return NOTHING
+    return _gpus(change.type, change.before)
+
+
+def _resized(change: ResourceChange, kind: PurchaseKind, stack: str) -> Purchase | None:
+    """A reservation that grows in place buys the difference; one that shrinks gives it back."""
+    before, after = (_gpus(change.type, side or {}).desired for side in (change.before, change.after))
+    if before == after:
         return None
+    buys = after.high is None or (before.high is not None and after.high > before.high)
+    more, less = (after, before) if buys else (before, after)
+    what = "more of" if buys else "less of"
     return Purchase(
         subject=change.address,
         stack=stack,
-        action="buy",
+        action="buy" if buys else "give back",
         irreversible=kind.irreversible,
-        what=f"more of {kind.what}",
-        gpus=Span.exact(int(after.desired.low - before.desired.low)),
+        what=f"{what} {kind.what}" + ("" if buys else f"; {kind.on_delete}"),
+        gpus=_difference(more, less),
         upfront_usd=None,
         source=kind.source,
     )
+
+
+def _difference(more: Range, less: Range) -> Span:
+    high = None if more.high is None else more.high - less.low
+    low = 0.0 if less.high is None else max(0.0, more.low - less.high)
+    found = Range(low=low, high=high)
+    return Span(min=found, desired=found, max=found)
 
 
 def _gpus(type_: str, values: Values) -> Span:

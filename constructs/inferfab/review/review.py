@@ -9,14 +9,14 @@ from inferfab.environment.loading import load
 from inferfab.environment.money import PriceOverlay
 from inferfab.plan.fleet import FleetPlan
 from inferfab.review.agreement import disagreements
-from inferfab.review.base import Base, find_base
+from inferfab.review.base import Base, find_base, name_of
 from inferfab.review.build_stack import TierOf, stack_review
 from inferfab.review.checkov import CheckovRun
 from inferfab.review.errors import BadPlan, ReviewError
 from inferfab.review.findings import FindingsReview, compare, ours
 from inferfab.review.fleet import FleetReview, fleet_review
 from inferfab.review.gpus.group import GpuGroup
-from inferfab.review.gpus.templates import Templates
+from inferfab.review.gpus.templates import Elsewhere, Templates
 from inferfab.review.lines import Unseen
 from inferfab.review.money import Overlay
 from inferfab.review.pictured import Pictured
@@ -57,10 +57,10 @@ def review(asked: Asked) -> Reviewed:
     :raises ReviewError: if an environment or the base cannot be found.
     """
     overlay: list[PriceOverlay] = []
-    pairs = [_environment(path, asked.base, overlay) for path in asked.environments]
+    pairs = [_environment(path, asked.base, overlay) for path in _each_once(asked.environments)]
     fleets = [fleet for fleet, _ in pairs]
     pictures = tuple(picture for _, picture in pairs)
-    stacks = _stacks(asked.plans, pictures, tuple(overlay))
+    stacks = _stacks(_each_once(asked.plans), pictures, tuple(overlay))
     scanner, problem = None, ""
     if asked.checkov is not None:
         problem = asked.checkov.problem
@@ -89,26 +89,40 @@ def review(asked: Asked) -> Reviewed:
     )
 
 
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """A file that is named twice, also in two ways, is read and counted once."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
 def _environment(path: Path, base: str | None, overlay: list[PriceOverlay]) -> tuple[FleetReview, Pictured]:
     """Review one environment; its own prices are added to ``overlay``, for the plans of its stacks."""
-    other = find_base(base, path) if base is not None else _NOTHING
-    if not path.exists():
+    loaded = load(path) if path.exists() else None
+    other = find_base(base, path, name_of(loaded)) if base is not None else _NOTHING
+    if loaded is None:
         if other.plan is None:
             raise ReviewError(f"{path}: there is no such environment, neither here nor at the base")
         removed = fleet_review(
             other.plan, None, file=str(path), base=other.title, findings=FindingsReview(gone=other.findings or ())
         )
         return removed, Pictured(removed.environment, other.plan, None)
-    loaded = load(path)
     checked = check(loaded)
     overlay += loaded.environment.prices.overlay if loaded.environment else ()
-    findings = compare(other.findings, ours(checked.findings))
+    findings = compare(other.findings, ours(checked.findings, switched_off=checked.switched_off))
     if checked.plan is None:
         name = loaded.environment.name if loaded.environment else path.stem
         # Rules over a plan did not run: that they found nothing means nothing.
         findings = findings.model_copy(update={"gone": ()})
         broken = FleetReview(
-            environment=name, file=str(path), base=other.title, state="broken", findings=findings, unseen=_unseen(other)
+            environment=name,
+            file=str(path),
+            base=other.title,
+            state="broken",
+            findings=findings,
+            unseen=_unseen(other),
+            base_broken=other.broken,
         )
         return broken, Pictured(name, other.plan, None)
     made = fleet_review(
@@ -119,6 +133,7 @@ def _environment(path: Path, base: str | None, overlay: list[PriceOverlay]) -> t
         findings=findings,
         unseen=(*_unseen(other), *_another_environment(other, checked.plan)),
         base_known=other.known,
+        base_broken=other.broken,
     )
     return made, Pictured(made.environment, other.plan, checked.plan)
 
@@ -127,7 +142,7 @@ _NOTHING = Base(title="nothing (no --base)", plan=None, known=False, findings=No
 
 
 def _unseen(base: Base) -> tuple[Unseen, ...]:
-    return (Unseen(subject="base", what=base.problem),) if base.problem else ()
+    return tuple(Unseen(subject="base", what=what) for what in (base.problem, base.note) if what)
 
 
 def _another_environment(base: Base, plan: FleetPlan) -> tuple[Unseen, ...]:
@@ -148,19 +163,24 @@ def _stacks(paths: Sequence[Path], fleets: Sequence[Pictured], overlay: Overlay)
         except BadPlan as error:
             found.append(StackReview(name=name, file=str(path), problem=str(error)))
     read = [plan for plan in found if isinstance(plan, TerraformPlan)]
-    shared = Templates()
+    elsewhere = Elsewhere()
     for plan in read:
-        for change in plan.changes:
-            shared.add(change)
+        elsewhere.add(plan.changes)
     tier_of = _tiers(fleets)
     made = []
     for one in found:
         if isinstance(one, StackReview):
             made.append(one)
             continue
-        shared.references = one.configuration.references
-        made.append(stack_review(one, shared, overlay, tier_of))
-    return [disagreements(stack, fleets) for stack in made]
+        own = Templates(one.configuration.references, one.configuration.region, elsewhere)
+        own.add(one.changes)
+        made.append(stack_review(one, own, overlay, tier_of))
+    once: list[StackReview] = []
+    for stack in made:
+        # Reviews of several jobs may hold the same stack.
+        if stack not in once:
+            once.append(stack)
+    return [disagreements(stack, fleets) for stack in once]
 
 
 def _tiers(fleets: Sequence[Pictured]) -> TierOf:
@@ -169,7 +189,9 @@ def _tiers(fleets: Sequence[Pictured]) -> TierOf:
     for fleet in fleets:
         for plan in (fleet.before, fleet.after):
             for pool in plan.pools if plan else ():
-                known[(pool.cell, pool.name)] = pool.tier
+                place = (pool.cell, pool.name)
+                # Environments may call their cells and pools alike: then a label does not tell.
+                known[place] = pool.tier if known.get(place, pool.tier) == pool.tier else ""
 
     def tier_of(group: GpuGroup) -> str:
         return known.get((group.cell, group.pool), "")

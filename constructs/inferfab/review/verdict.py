@@ -1,12 +1,14 @@
 """BLOCK, REVIEW or OK, why, and the exit code."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from inferfab.environment.money import Budget
 from inferfab.review.fleet import FleetReview
-from inferfab.review.lines import Destruction, Purchase
+from inferfab.review.lines import Axis, Destruction, GpuLine, Purchase
 from inferfab.review.report import Reason, Verdict
 from inferfab.review.stack import StackReview
-from inferfab.review.words import money, plural, usd_change
+from inferfab.review.words import joined, money, plural, usd_change
 
 ALLOW_DESTROY = "inferfab:allow-destroy"
 ALLOW_PURCHASE = "inferfab:allow-purchase"
@@ -44,16 +46,22 @@ def verdict(
 
 def _nothing(fleets: Sequence[FleetReview], stacks: Sequence[StackReview]) -> str:
     changed = any(f.state != "unchanged" for f in fleets) or any(s.changed for s in stacks)
-    return "nothing that costs, destroys or opens" if changed else "nothing changes"
+    return "no GPUs change, nothing opens; what else costs was not looked at" if changed else "nothing changes"
 
 
 def _invalid(fleets: Sequence[FleetReview], stacks: Sequence[StackReview], scanner_problem: str) -> Iterator[Reason]:
     for fleet in fleets:
         if fleet.state == "broken":
-            errors = sum(f.severity == "error" for f in (*fleet.findings.new, *fleet.findings.existing))
+            errors = sum(
+                f.severity == "error" and not f.suppressed_because
+                for f in (*fleet.findings.new, *fleet.findings.existing)
+            )
             yield Reason(
                 word="BLOCK", exit_code=2, what=f"{fleet.environment} cannot be planned: {plural(errors, 'error')}"
             )
+        if fleet.base_broken:
+            what = f"{fleet.environment} has errors at the base, so nothing tells what it destroys or adds: incomplete"
+            yield Reason(word="REVIEW", exit_code=2, what=what)
     for stack in stacks:
         if stack.problem:
             yield Reason(word="BLOCK", exit_code=2, what=f"the plan of {stack.name} cannot be read")
@@ -81,9 +89,16 @@ def _policy(fleets: Sequence[FleetReview], stacks: Sequence[StackReview], scanne
 
 def _budget(fleet: FleetReview) -> Iterator[Reason]:
     """Ceilings of the environment. What may be above one because of an unknown price is a matter to look at."""
-    budget, name = fleet.budget, fleet.environment
-    if budget is None:
-        return
+    own, before = fleet.budget, fleet.budget_before
+    if own is not None:
+        yield from _ceilings(fleet, own, "the budget is")
+    # A change does not raise its own ceiling: that is a change before it.
+    if before is not None and before != own and fleet.state != "removed":
+        yield from _ceilings(fleet, before, "the budget at the base is")
+
+
+def _ceilings(fleet: FleetReview, budget: Budget, said: str) -> Iterator[Reason]:
+    name = fleet.environment
     for size, ceiling in (("desired", budget.usd_per_month), ("max", budget.usd_per_month_at_max)):
         line = fleet.cost("desired" if size == "desired" else "max")
         if ceiling is None or line is None:
@@ -93,13 +108,13 @@ def _budget(fleet: FleetReview) -> Iterator[Reason]:
             yield Reason(
                 word="BLOCK",
                 exit_code=3,
-                what=f"{name} costs {money(after)} a month at the {size} size, the budget is ${ceiling:,.0f}",
+                what=f"{name} costs {money(after)} a month at the {size} size, {said} ${ceiling:,.0f}",
             )
         elif after.high is None or after.high > ceiling:
             yield Reason(
                 word="REVIEW",
                 exit_code=0,
-                what=f"{name} may cost {money(after)} a month at the {size} size, the budget is ${ceiling:,.0f}",
+                what=f"{name} may cost {money(after)} a month at the {size} size, {said} ${ceiling:,.0f}",
             )
     line = fleet.cost("desired")
     if budget.usd_per_month_rise is not None and line is not None and fleet.state == "changed":
@@ -147,8 +162,13 @@ def _looks(
         return Reason(word="REVIEW", exit_code=0, what=what)
 
     opened = [*(o for f in fleets for o in f.opened), *(o for s in stacks for o in s.opened)]
-    if opened:
-        yield look(f"opens network or IAM in {plural(len(opened), 'place')}")
+    lowered = [o for o in opened if o.kind == "protection"]
+    if len(opened) > len(lowered):
+        yield look(f"opens network or IAM in {plural(len(opened) - len(lowered), 'place')}")
+    if lowered:
+        yield look(f"lowers protection in {plural(len(lowered), 'place')}")
+    for fleet in fleets:
+        yield from (look(f"{fleet.environment}: {what}") for what in fleet.gates)
     if any(not p.irreversible for p in bought):
         yield look("buys or gives back a reservation")
     gentle = [d for d in destroyed if not d.blocks and not d.harmless]
@@ -157,11 +177,11 @@ def _looks(
     for fleet in fleets:
         if fleet.state == "new":
             yield look(f"{fleet.environment} is new")
-        if fleet.state == "not compared":
+        if fleet.state == "not compared" and not fleet.base_broken:
             yield look(f"{fleet.environment} was compared with nothing")
-        total = next((g for g in fleet.gpus if g.axis == "all"), None)
-        if fleet.state == "changed" and total and total.changed:
-            yield look(f"GPUs of {fleet.environment} change")
+        moved = _moved(fleet.gpus)
+        if fleet.state == "changed" and moved:
+            yield look(f"{joined(moved)} of {fleet.environment} change")
         line = fleet.cost("desired")
         if fleet.state == "changed" and line and line.changed:
             yield look(f"cost of {fleet.environment} changes by {usd_change(line)} a month")
@@ -178,6 +198,18 @@ def _looks(
     yield from _stack_looks(stacks)
 
 
+_AXES: dict[Axis, str] = {"all": "GPUs", "type": "GPU type", "region": "region", "capacity": "capacity"}
+
+
+def _moved(lines: Sequence[GpuLine]) -> tuple[str, ...]:
+    """What of the GPUs changes: their number; and, also where the number stays, which, where and how bought.
+
+    More or fewer of one name is a number alone; two names that change are another choice.
+    """
+    changed = Counter(line.axis for line in lines if line.changed)
+    return tuple(word for axis, word in _AXES.items() if changed[axis] > (axis != "all" and changed["all"]))
+
+
 _PLURAL = {
     "roll nodes": "replaces nodes one after another",
     "shrink": "gives nodes back",
@@ -190,10 +222,16 @@ def _stack_looks(stacks: Sequence[StackReview]) -> Iterator[Reason]:
         if number:
             yield Reason(word="REVIEW", exit_code=0, what=plural(number, what))
 
-    changed = [s for s in stacks for g in s.gpus if g.axis == "all" and g.changed]
-    if changed:
-        names = ", ".join(dict.fromkeys(s.name for s in changed))
-        yield Reason(word="REVIEW", exit_code=0, what=f"GPUs change in {names}")
+    named: dict[tuple[str, ...], list[str]] = {}
+    for stack in stacks:
+        moved = _moved(stack.gpus)
+        # Another number of GPUs costs something else as a matter of course.
+        if "GPUs" not in moved and any(m.scope == "all" and m.changed for m in stack.money):
+            moved = (*moved, "cost")
+        if moved:
+            named.setdefault(moved, []).append(stack.name)
+    for moved, names in named.items():
+        yield Reason(word="REVIEW", exit_code=0, what=f"{joined(moved)} change in {', '.join(names)}")
     yield from total(sum(len(s.drift) for s in stacks), "drifted resource")
     yield from total(sum(len(s.failed_checks) for s in stacks), "failed check")
     unseen = [u for s in stacks for u in s.unseen]

@@ -1,5 +1,7 @@
 """Numbers of a review in words, the same in every format."""
 
+from collections.abc import Sequence
+
 from inferfab.plan.quantities import Range
 from inferfab.render.text.numbers import usd, usd_range
 from inferfab.review.lines import MoneyLine
@@ -8,6 +10,11 @@ from inferfab.review.span import UNKNOWN, Span
 
 def plural(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def joined(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def money(value: Range) -> str:

@@ -106,7 +106,12 @@ def opened(report: Report) -> Iterator[Section]:
     for line in sorted(lines, key=lambda o: (o.kind, o.stack, o.subject)):
         table.add(code(line.subject), code(line.stack), line.kind, line.what)
     yield Section(
-        "opened", "Network and IAM that opens", 2, columns=table.columns, rows=tuple(table.rows), keep_rows=10
+        "opened",
+        "Network, IAM and protection that opens",
+        2,
+        columns=table.columns,
+        rows=tuple(table.rows),
+        keep_rows=10,
     )
 
 

@@ -8,7 +8,7 @@ from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
 from inferfab.review.gpus.templates import Side, Templates
-from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text, texts
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, place, text, texts
 from inferfab.review.span import NOTHING, Span
 
 Read = Callable[[ResourceChange, Side, Values, Templates], Machines]
@@ -20,6 +20,8 @@ TEMPLATE = (
     "instance_market_options",
     "capacity_reservation_specification",
     "spot_price",
+    "instance_requirements",
+    "region",
 )
 NODE_GROUP = (
     "instance_types", "launch_template", "scaling_config", "capacity_type", "labels", "ami_type", "taint", "version",
@@ -36,6 +38,8 @@ INSTANCE = (
 _CAPACITY_TYPES: dict[str, Buys] = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity block"}
 _MARKETS: dict[str, Buys] = {"spot": "spot", "capacity-block": "capacity block"}
 _TARGETS: dict[str, Buys] = {"on_demand_target_capacity": "on demand", "spot_target_capacity": "spot"}
+_NO_TYPE = "its machine type is not in the plan (known after apply, or in a launch template elsewhere)"
+_BY_REQUIREMENTS = "machine types are chosen by requirements, which the review does not resolve"
 FLEET = ("launch_template_config", "target_capacity_specification", *_PLACE)
 
 
@@ -73,7 +77,7 @@ def _uses(values: Values, name: str) -> bool:
 def _notes(names: tuple[str, ...], values: Values, *asked: str) -> tuple[str, ...]:
     if names or not any(values.get(a) is not None for a in asked):
         return ()
-    return ("its machine type is not in the plan (known after apply, or in a launch template elsewhere)",)
+    return (_NO_TYPE,)
 
 
 def _reserved(template: Values | None) -> Buys:
@@ -125,12 +129,14 @@ def _mixed(change: ResourceChange, side: Side, policy: Values, units: Span, temp
     notes = []
     for override in blocks(outer.get("override")):
         if block(override.get("instance_requirements")):
-            notes.append("machine types are chosen by requirements, which the review does not resolve")
+            notes.append(_BY_REQUIREMENTS)
         if name := text(override.get("instance_type")):
             names[name] = None
             weights.append(count(override.get("weighted_capacity") or None, Range.exact(1)))
     if not names and (type_ := text((template or {}).get("instance_type"))):
         names[type_] = None
+    if not names and (template or {}).get("instance_requirements"):
+        notes.append(_BY_REQUIREMENTS)
     nodes = _by_weight(units, weights)
     spread = block(policy.get("instances_distribution"))
     base = count(spread.get("on_demand_base_capacity"), Range.exact(0))
@@ -140,7 +146,7 @@ def _mixed(change: ResourceChange, side: Side, policy: Values, units: Span, temp
         cloud="aws",
         names=tuple(names),
         parts=_split(nodes, base, percent),
-        notes=(*notes, *_notes(tuple(names), policy, "launch_template")),
+        unresolved=(*notes, *(() if notes else _notes(tuple(names), policy, "launch_template"))),
     )
 
 
@@ -204,14 +210,26 @@ def instance(change: ResourceChange, side: Side, values: Values, templates: Temp
 
 
 def fleet(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
-    """EC2 fleet: a target and a list of machine types; the fleet picks."""
+    """EC2 fleet: a target and a list of machine types; the fleet picks. Without overrides the template's own."""
     names: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for config in blocks(values.get("launch_template_config")):
-        for override in blocks(config.get("override")):
-            if name := text(override.get("instance_type")):
-                names[name] = None
+        named = block(config.get("launch_template_specification"))
+        keys = (named.get("launch_template_id"), named.get("launch_template_name"))
+        template = templates.find(change, side, keys) or {}
+        asked = [*blocks(config.get("override")), template]
+        here = [name for one in asked[:-1] if (name := text(one.get("instance_type")))]
+        here = here or [name for name in (text(template.get("instance_type")),) if name]
+        names.update(dict.fromkeys(here))
+        if any(block(one.get("instance_requirements")) for one in asked):
+            notes[_BY_REQUIREMENTS] = None
+        elif not here:
+            notes[_NO_TYPE] = None
+    if hidden(values.get("launch_template_config")):
+        notes[_NO_TYPE] = None
     target = block(values.get("target_capacity_specification"))
     total = count(target.get("total_target_capacity"))
+    usual: Buys = "spot" if text(target.get("default_target_capacity_type")) == "spot" else "on demand"
     parts = []
     for key, buys in _TARGETS.items():
         nodes = count(target.get(key), Range.exact(0))
@@ -221,18 +239,19 @@ def fleet(change: ResourceChange, side: Side, values: Values, templates: Templat
         kind="EC2 fleet",
         cloud="aws",
         names=tuple(names),
-        parts=tuple(parts) or (Part("on demand", Span(min=total, desired=total, max=total)),),
+        parts=tuple(parts) or (Part(usual, Span(min=total, desired=total, max=total)),),
+        unresolved=tuple(notes),
     )
 
 
 def region_of(values: Values) -> str:
     """From the region argument of AWS provider 6, an ARN, or a zone."""
-    found = text(values.get("region"))
+    found = place(values.get("region"))
     if found:
         return found
     arn = text(values.get("arn")).split(":")
-    if len(arn) > 3 and arn[3]:
+    if len(arn) > 3 and place(arn[3]):
         return arn[3]
     zones: Any = values.get("availability_zones") or [values.get("availability_zone")]
-    zone = next(iter(texts(zones)), "")
+    zone = place(next(iter(texts(zones)), ""))
     return zone.rstrip("abcdefghij") if zone[-1:].isalpha() else ""

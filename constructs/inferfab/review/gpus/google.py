@@ -1,42 +1,73 @@
 """GPUs on Google Cloud: GKE node pools, instances, managed instance groups."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from inferfab.catalog.accelerators import accelerators
 from inferfab.catalog.regions import regions
 from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
 from inferfab.review.gpus.templates import Side, Templates
-from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, place, text
 from inferfab.review.span import Span, product
 
-NODE_POOL = ("node_config", "node_count", "initial_node_count", "autoscaling", "node_locations", "location", "version")
-CLUSTER = ("node_pool", "node_config", "initial_node_count", "node_locations", "location", "remove_default_node_pool")
+NODE_POOL = (
+    "name",
+    "node_config",
+    "node_count",
+    "initial_node_count",
+    "autoscaling",
+    "node_locations",
+    "location",
+    "version",
+)
+CLUSTER = (
+    "node_pool", "node_config", "initial_node_count", "node_locations", "location", "remove_default_node_pool",
+    "cluster_autoscaling",
+)  # fmt: skip
 INSTANCE = ("machine_type", "guest_accelerator", "scheduling", "reservation_affinity", "zone")
+FROM_TEMPLATE = ("source_instance_template", *INSTANCE)
+RESIZE = ("resize_by",)
+TPU = ("accelerator_type",)
 INSTANCE_GROUP = ("version", "target_size", "zone", "region")
+_NO_TEMPLATE = "its instance template is not in the plan, so its machines cannot be seen"
 TEMPLATE = ("id", "name", "self_link", "self_link_unique", *INSTANCE)
 
 
 def node_pool(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
     """Counts are a zone's; a regional pool has them in each of its ``node_locations``."""
-    location = text(values.get("location"))
+    location = place(values.get("location"))
     zones = _zones(values.get("node_locations"), location)
     return _pool("GKE node pool", block(values.get("node_config")), values, zones, location)
 
 
-def cluster(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
-    """A cluster's own default pool, unless it is removed at once."""
-    location = text(values.get("location"))
+def cluster_pools(values: Values) -> Iterator[tuple[str, Machines]]:
+    """(name, machines) of each node pool that stands in the cluster itself; its default pool if none does."""
+    location = place(values.get("location"))
     zones = _zones(values.get("node_locations"), location)
-    inline = next((p for p in blocks(values.get("node_pool")) if _accelerated(block(p.get("node_config")))), None)
-    if inline is not None:
-        return _pool("GKE node pool in the cluster", block(inline.get("node_config")), inline, zones, location)
-    if values.get("remove_default_node_pool") is True:
-        return Machines(kind="GKE cluster", cloud="gcp", names=(), parts=())
-    return _pool("GKE cluster", block(values.get("node_config")), values, zones, location)
+    inline = list(blocks(values.get("node_pool")))
+    names = [text(pool.get("name")) for pool in inline]
+    for number, pool in enumerate(inline):
+        own = pool.get("node_locations")
+        here = _zones(own, location) if own else zones
+        name = names[number] if names[number] and names.count(names[number]) == 1 else f"node_pool[{number}]"
+        yield name, _pool("GKE node pool in the cluster", block(pool.get("node_config")), pool, here, location)
+    if not inline and values.get("remove_default_node_pool") is not True:
+        yield "", _pool("GKE cluster", block(values.get("node_config")), values, zones, location)
+    limits = [
+        f"{text(one.get('resource_type'))} up to {_number(one.get('maximum'))}"
+        for one in blocks(block(values.get("cluster_autoscaling")).get("resource_limits"))
+        if text(one.get("resource_type")).lower() not in ("cpu", "memory", "")
+    ]
+    if limits:
+        what = f"node auto-provisioning may add accelerators ({', '.join(limits)}): its nodes are in no plan"
+        yield "auto-provisioning", Machines(kind="GKE cluster", cloud="gcp", names=(), parts=(), unresolved=(what,))
 
 
-def _accelerated(config: Values) -> bool:
-    return bool(config.get("guest_accelerator")) or bool(text(config.get("machine_type")))
+def _number(value: object) -> str:
+    found = count(value)
+    return f"{found.low:,.0f}" if found.known else "an unknown number"
 
 
 def _zones(named: object, location: str) -> Range:
@@ -122,16 +153,35 @@ def _region(location: str) -> str:
 
 
 def instance(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
-    return _machines("instance", values, Span.exact(1), text(values.get("zone")))
+    return _machines("instance", values, Span.exact(1), place(values.get("zone")))
+
+
+def from_template(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    """An instance whose own fields, where it has any, go before its template's."""
+    template = templates.find(change, side, (values.get("source_instance_template"),)) or {}
+    own = {name: value for name, value in values.items() if value not in (None, [], "")}
+    found = _machines("instance", {**template, **own}, Span.exact(1), place(values.get("zone")))
+    return found if found.names else replace(found, unresolved=(_NO_TEMPLATE,))
+
+
+def resize_request(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    what = f"asks for {_number(values.get('resize_by'))} machines of its instance group: they are not counted"
+    return Machines(kind="resize request", cloud="gcp", names=(), parts=(), unresolved=(what,))
+
+
+def tpu(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
+    what = "TPUs: neither they nor their cost are counted"
+    return Machines(kind="TPU", cloud="gcp", names=(), parts=(), unresolved=(what,))
 
 
 def instance_group(change: ResourceChange, side: Side, values: Values, templates: Templates) -> Machines:
     """Several versions are a canary: any of their templates may hold the machines."""
     size = count(values.get("target_size"))
     nodes = Span(min=size, desired=size, max=size)
-    location = text(values.get("zone")) or text(values.get("region"))
+    location = place(values.get("zone")) or place(values.get("region"))
     names = [one.get("instance_template") for one in blocks(values.get("version"))]
     template = templates.find(change, side, names)
     if template is None:
-        return Machines(kind="instance group", cloud="gcp", names=(), parts=(Part("on demand", nodes),))
+        parts = (Part("on demand", nodes),)
+        return Machines(kind="instance group", cloud="gcp", names=(), parts=parts, unresolved=(_NO_TEMPLATE,))
     return _machines("instance group", template, nodes, location)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from inferfab.catalog.accelerators import has_gpus
+from inferfab.catalog.accelerators import has_gpus, other_accelerators
 from inferfab.catalog.instances import Cloud, instances
 from inferfab.plan.quantities import Range
 from inferfab.record import Record
@@ -40,6 +40,8 @@ class Machines:
     gpu_limit: Range | None = None
     """A ceiling in GPUs rather than nodes (Karpenter)."""
     notes: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    """Why GPUs may be here that are not counted; said even where nothing else is known."""
 
 
 class GpuGroup(Record):
@@ -89,6 +91,15 @@ def gpu_group(found: Machines, region: str) -> GpuGroup | None:
         role=found.labels.get("inferfab/role", ""),
         cell=found.labels.get("inferfab/cell", ""),
         notes=(*found.notes, *notes),
+    )
+
+
+def unresolved_of(found: Machines) -> tuple[str, ...]:
+    """What may be in the group and is not counted."""
+    others = [name for name in found.names if other_accelerators(found.cloud, name)]
+    return (
+        *found.unresolved,
+        *(f"`{name}` has accelerators that are no GPUs: neither they nor their cost are counted" for name in others),
     )
 
 

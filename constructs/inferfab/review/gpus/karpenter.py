@@ -6,16 +6,18 @@ GPUs at most (karpenter.sh/docs/concepts/nodepools). ``spec.replicas`` makes a p
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from inferfab.catalog.accelerators import accelerators
+from inferfab.catalog.accelerators import accelerators, has_gpus, other_accelerators
 from inferfab.catalog.instances import InstanceType, instances
 from inferfab.plan.quantities import Range
 from inferfab.review.changes import ResourceChange
 from inferfab.review.gpus.group import Buys, Machines, Part
-from inferfab.review.gpus.values import Values, block, blocks, count, text, texts
+from inferfab.review.gpus.values import Values, block, blocks, count, hidden, text, texts
+from inferfab.review.masking import Hidden
 from inferfab.review.span import UNKNOWN, Span
 
 MANIFESTS = {
@@ -32,23 +34,70 @@ _CAPACITY: dict[str, Buys] = {"spot": "spot", "on-demand": "on demand", "reserve
 
 def node_pools(change: ResourceChange, values: Values) -> Iterator[tuple[str, Machines]]:
     """(name, machines) of each NodePool that may take GPUs."""
+    private = is_private(values)
     for name in MANIFESTS[change.type]:
-        for document in _documents(values.get(name)):
+        for number, document in enumerate(_documents(values.get(name))):
             for found in _pools_in(document):
                 machines = _machines(found)
-                if machines is not None:
+                if machines is not None and private:
+                    yield (
+                        f"NodePool {number}",
+                        replace(
+                            machines,
+                            labels={},
+                            unresolved=("its machine types are not known",) * bool(machines.unresolved),
+                        ),
+                    )
+                elif machines is not None:
                     yield text(block(found.get("metadata")).get("name")) or "?", machines
+
+
+def is_private(values: Values) -> bool:
+    """Whether the text is sensitive of which ``yaml_body_parsed`` is a copy: machines are counted, no word is shown.
+
+    The kubectl providers mark every ``yaml_body``, so without the copy no NodePool of theirs would be seen.
+    """
+    return hidden(values.get("yaml_body")) and values.get("yaml_body_parsed") is not None
+
+
+def unreadable(change: ResourceChange, values: Values) -> Iterator[str]:
+    """Why NodePools of one side may be there and cannot be seen."""
+    for name in MANIFESTS[change.type]:
+        value = values.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Hidden):
+                # kubectl's other copy of the same text.
+                if not (name == "yaml_body" and isinstance(values.get("yaml_body_parsed"), str)):
+                    yield f"`{name}` is {one.why}: a NodePool in it cannot be seen"
+            elif isinstance(one, str) and _speaks_of_machines(one) and _parsed(one) is None:
+                yield f"`{name}` names Karpenter's objects or machine types and cannot be read as YAML"
+
+
+def documents(type_: str, values: Values) -> Iterator[Any]:
+    """Manifests and values of one side, as far as they can be read."""
+    for name in MANIFESTS[type_]:
+        yield from _documents(values.get(name))
 
 
 def _documents(value: Any) -> Iterator[Any]:
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, dict):
             yield one
-        elif isinstance(one, str) and len(one) <= _LONGEST_YAML and ("NodePool" in one or "Provisioner" in one):
-            try:
-                yield from yaml.load_all(one, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-            except (yaml.YAMLError, RecursionError, ValueError):
-                continue
+        elif isinstance(one, str) and _speaks_of_machines(one):
+            yield from _parsed(one) or ()
+
+
+def _speaks_of_machines(yaml_text: str) -> bool:
+    return any(word in yaml_text for word in ("NodePool", "Provisioner", "nstanceType", "nstance_type"))
+
+
+def _parsed(yaml_text: str) -> list[Any] | None:
+    if len(yaml_text) > _LONGEST_YAML:
+        return None
+    try:
+        return list(yaml.load_all(yaml_text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
 
 
 def _pools_in(document: Any) -> Iterator[Values]:
@@ -73,7 +122,13 @@ def _machines(pool: Values) -> Machines | None:
     candidates = [i for i in instances("aws").values() if all(_allows(i, r) for r in asked)]
     limit = _limit(spec)
     tainted = any("gpu" in text(t.get("key")) for t in blocks(template.get("taints")))
-    narrowed = any(text(r.get("key")) == _TYPE or text(r.get("key")).startswith(_SELECTS) for r in asked)
+    narrowed = any(_asks_for_gpus(r) for r in asked)
+    strange = _strange_types(asked)
+    names = ", ".join(f"`{name}`" for name in strange[:3])
+    told = f"the catalog does not know its machine types ({names}), so their accelerators cannot be counted"
+    unresolved = (told,) * bool(strange)
+    if strange and not candidates:
+        return Machines(kind="Karpenter NodePool", cloud="aws", names=(), parts=(), unresolved=unresolved)
     if (narrowed and not candidates) or not (narrowed or limit or tainted):
         return None
     size = spec.get("replicas")
@@ -90,7 +145,28 @@ def _machines(pool: Values) -> Machines | None:
         certainly_gpus=True,
         gpu_limit=limit,
         notes=() if fixed else ("Karpenter decides how many nodes there are",),
+        unresolved=unresolved,
     )
+
+
+def _asks_for_gpus(requirement: Values) -> bool:
+    """Whether a requirement chooses machines by what they are; a generation, a size or a zone asks for no GPU."""
+    key, operator = text(requirement.get("key")), requirement.get("operator")
+    if key.startswith(f"{_SELECTS}gpu-"):
+        return operator != "DoesNotExist"
+    return operator == "In" and key in (_TYPE, f"{_SELECTS}family", f"{_SELECTS}category")
+
+
+def _strange_types(asked: list[Values]) -> list[str]:
+    """Machine types with accelerators, by their name, that the catalog does not have."""
+    named = [
+        name
+        for r in asked
+        if r.get("operator") == "In" and text(r.get("key")) in (_TYPE, f"{_SELECTS}family")
+        for name in texts(r.get("values"))
+    ]
+    known = instances("aws")
+    return [n for n in named if n not in known and (has_gpus("aws", n) or other_accelerators("aws", n))]
 
 
 def _labels(spec: Values) -> dict[str, str]:

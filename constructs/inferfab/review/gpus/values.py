@@ -1,5 +1,6 @@
 """Careful access to values of a plan, which may be absent, unknown, sensitive or of a wrong type."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,15 @@ def block(value: Any) -> Values:
     if isinstance(value, list):
         value = value[0] if value else None
     return value if isinstance(value, dict) else {}
+
+
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-?\d{1,2}(-?[a-z])?")
+
+
+def place(value: Any) -> str:
+    """A region or zone; nothing for a text that looks like none, which is then not shown."""
+    found = text(value)
+    return found if len(found) <= 40 and _REGION.fullmatch(found) else ""
 
 
 def blocks(value: Any) -> Iterator[Values]:
