@@ -494,7 +494,7 @@ def test_completion_in_the_shell() -> None:
     script = shell("inferfab --show-completion bash").out
     assert "COMP_WORDS" in script and "_INFERFAB_COMPLETE=complete_bash" in script
     for words, expected in (
-        ("inferfab check pro", ["prod", "prod-gcp"]),
+        ("inferfab check pro", ["prod", "prod-gcp", "prod-global", "prod-hybrid"]),
         ("inferfab explain if-env-00", "if-env-001"),
         ("inferfab explain IF-ENV-00", "IF-ENV-001"),
     ):

@@ -47,10 +47,16 @@ def folder(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_commands_write_the_stacks(folder: Path) -> None:
-    """Four stacks, and nothing beside them but the environment."""
+    """Five stacks, and nothing beside them but the environment."""
     assert sorted(p.name for p in folder.iterdir()) == ["cdktf.out", "environments"]
     stacks = sorted(p.name for p in (folder / "cdktf.out" / "stacks").iterdir())
-    assert stacks == ["x-first-foundation", "x-first-platform", "x-global", "x-us-east-1-region"]
+    assert stacks == [
+        "x-first-foundation",
+        "x-first-platform",
+        "x-first-serving",
+        "x-global",
+        "x-us-east-1-region",
+    ]
 
 
 def test_it_all_came_from_the_wheel(installed: Path, folder: Path) -> None:
