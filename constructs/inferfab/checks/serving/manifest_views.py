@@ -75,7 +75,7 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
         image_version=process.image.version if process.image.known else None,
         vllm=process.image.vllm if version_known(process) else None,
         given=given,
-        env={n: Variable(v.value, v.field, spot(v.ref)) for n, v in container.env.items()},
+        env={n: Variable(v.value, v.field, spot(v.ref)) for n, v in process.env_vars.items()},
         spot=spot(process.ref),
         resources={name: amount.value for name, amount in resources.items() if "/" in name or "hugepages" in name},
         privileged=container.privileged,

@@ -18,13 +18,18 @@ _SYSTEM, _SIDE_CHANNEL, _EVENTS = 9090, 5600, 5557
 def http_port(process: Process) -> int | None:
     """Where a process answers HTTP; None where it does not, or nobody can tell."""
     if process.program == "vllm":
-        return process.whole("--port", 8000)
+        return None if headless(process) else process.whole("--port", 8000)
     if process.program == "dynamo.frontend":
         variable = process.env("DYN_HTTP_PORT")
         stated = (variable.value or "") if variable else ""
         default = int(stated) if stated.isdigit() else 8000
         return process.whole("--http-port", default)
     return None
+
+
+def headless(process: Process) -> bool:
+    """It runs ranks for another node's server. Source: vLLM 0.31.0 vllm/entrypoints/cli/serve.py run_headless."""
+    return process.program == "vllm" and process.on("--headless") is True
 
 
 def listening(workload: Workload) -> set[int] | None:
@@ -40,6 +45,8 @@ def listening(workload: Workload) -> set[int] | None:
             continue
         for process in inside:
             port = http_port(process)
+            if headless(process):
+                continue
             if port is None:
                 return None
             found.add(port)
@@ -161,12 +168,11 @@ class _Taken:
 )
 def ports_differ(manifests: Manifests) -> Iterator[Problem]:
     for workload in manifests.workloads:
-        taken: list[_Taken] = []
-        for process in workload.processes:
-            taken += _taken(workload, process)
-        for position, later in enumerate(taken):
-            for earlier in taken[:position]:
-                if earlier.first <= later.last and later.first <= earlier.last:
+        taken = [(t, process) for process in workload.processes for t in _taken(workload, process)]
+        for position, (later, one) in enumerate(taken):
+            for earlier, other in taken[:position]:
+                meet = earlier.first <= later.last and later.first <= earlier.last
+                if meet and other.beside(one):
                     yield later.spot.problem(
                         f"{later.what} of `{workload.name}` takes port {_range(later)}, and {earlier.what} "
                         f"{_range(earlier)}",
