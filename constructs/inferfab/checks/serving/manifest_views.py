@@ -1,13 +1,14 @@
 """Processes of manifests as views: which serve together, and in which role."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 import yaml
 
 from inferfab.checks.serving.kv_transfer import transfer_of
-from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable
+from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable, json_of
 from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
@@ -67,6 +68,7 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
     positional = next(iter(process.options.positional), None)
     if process.program == "vllm" and positional is not None and "--model" not in given:
         given["--model"] = Given("--model", positional.text, spot(positional.ref), positional.known)
+    given = {**given, **_dotted(given)}
     resources = {**container.requests, **container.limits}
     view = EngineView(
         name=f"`{workload.name or container.name}`",
@@ -89,6 +91,18 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
         workload=workload,
     )
     return EngineView(**{**vars(view), "role": _role(workload, view)})
+
+
+def _dotted(given: Mapping[str, Given]) -> dict[str, Given]:
+    """Flags whose JSON is given key by key (``--hf-overrides.rope_parameters.factor 4.0``), each as one object."""
+    merged: dict[str, Given] = {}
+    for name in {n.partition(".")[0] for n in given if n.startswith("--") and "." in n}:
+        keys = [g for n, g in given.items() if n.startswith(f"{name}.")]
+        whole = json_of(given, name)
+        place = given.get(name, keys[0]).spot
+        known = all(g.known for g in keys) and whole is not None
+        merged[name] = Given(name, json.dumps(whole) if whole is not None else None, place, known)
+    return merged
 
 
 def _role(workload: Workload, view: EngineView) -> Role:

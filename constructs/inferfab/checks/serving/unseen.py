@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from inferfab.catalog.engines import engine_pairs, vllm_versions
 from inferfab.checks.manifest_file_rules import finding
 from inferfab.checks.serving.planner import config_of
 from inferfab.findings import Finding
@@ -76,7 +77,10 @@ def _process(manifests: Manifests, workload: Workload, process: Process) -> Iter
         yield _remark(process.ref, what, "give the values in `env`, or check the rendered command")
     if process.program != "dynamo.planner" and not version_known(process):
         image = process.container.image or "no image"
-        what = f"flags of `{name}` are judged by near misses only: the version of `{image}` is not in the catalog"
+        tag = process.image.version
+        known = tag in vllm_versions() or tag in engine_pairs()
+        because = f"what `{image}` holds is not known" if known else f"the version of `{image}` is not in the catalog"
+        what = f"flags of `{name}` are judged by near misses only: {because}"
         yield _remark(process.container.image_ref, what, "use a release of the catalog (`inferfab catalog`)")
     if process.program == "dynamo.planner":
         option = process.option("--config")
