@@ -8,6 +8,7 @@ from pathlib import PurePath
 import yaml
 
 from inferfab.checks.serving.kv_transfer import transfer_of
+from inferfab.checks.serving.pairing import paired
 from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable, json_of
 from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
@@ -20,7 +21,7 @@ def spot(ref: Ref) -> Spot:
 
 
 def servings(manifests: Manifests) -> tuple[Serving, ...]:
-    """Each graph; and of everything else what stands in one folder and namespace and serves one model."""
+    """Each graph; and of everything else in one folder and namespace what belongs together."""
     found = []
     for graph in manifests.graphs:
         components = manifests.components(graph)
@@ -41,16 +42,8 @@ def _others(manifests: Manifests) -> Iterator[Serving]:
     for workloads in together.values():
         engines = [engine_view(w, p) for w in workloads for p in w.engines]
         fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(manifests, w, p))
-        paired = [e for e in engines if e.role != "worker"]
-        models = {role: {e.model for e in paired if e.role == role} for role in ("prefill", "decode")}
-        if paired and models["prefill"] == models["decode"]:
-            for model in sorted(models["prefill"], key=str):
-                yield _serving(tuple(e for e in paired if e.model == model), fronts)
-        elif paired:
-            yield _serving(tuple(paired), fronts)
-        for engine in engines:
-            if engine.role == "worker":
-                yield _serving((engine,), fronts)
+        for group in paired(manifests, engines):
+            yield _serving(group, fronts)
         if fronts and not engines:
             yield Serving(fronts[0].name, (), fronts, fronts[0].spot)
 

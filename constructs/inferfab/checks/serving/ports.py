@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from inferfab.checks.registry import Problem, manifest_rule
 from inferfab.checks.serving.kv_transfer import transfer_of
 from inferfab.checks.serving.manifest_views import engine_view, spot
-from inferfab.checks.serving.selecting import pool_targets, selected, service_selector
 from inferfab.checks.serving.views import EngineView, Spot
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Node
+from inferfab.manifests.selectors import pool_targets, selected, service_selector
 
 _SYSTEM, _SIDE_CHANNEL, _EVENTS = 9090, 5600, 5557
 
