@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Literal
@@ -158,7 +158,8 @@ class Manifests:
     graphs: tuple[Graph, ...]
     findings: tuple[Finding, ...]
     """What was wrong with the files themselves."""
-    unseen: tuple[tuple[Ref, str], ...] = field(default=())
+    patches: tuple[Finding, ...] = ()
+    """Remarks about objects that are patches, and were not judged."""
 
     def of_kind(self, *kinds: str) -> tuple[Object, ...]:
         return tuple(o for o in self.objects if o.kind in kinds)

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 from inferfab.findings import Finding
+from inferfab.manifests.config_maps import give_config_maps
 from inferfab.manifests.documents import Document, read_documents
 from inferfab.manifests.files import TextFile, from_text, read_files
 from inferfab.manifests.graphs import components_of, graph_of
+from inferfab.manifests.kustomize import without_patches
 from inferfab.manifests.model import Graph, Manifests, Workload
 from inferfab.manifests.objects import objects_of
 from inferfab.manifests.workloads import workloads_of
@@ -33,7 +35,8 @@ def _manifests(files: list[TextFile], problems: list[Finding]) -> Manifests:
                 findings.append(read)
             else:
                 documents.append(read)
-    objects = tuple(objects_of(documents))
+    objects, patches = without_patches(objects_of(documents), documents)
+    give_config_maps(objects)
     graphs: list[Graph] = []
     workloads: list[Workload] = []
     for one in objects:
@@ -49,6 +52,7 @@ def _manifests(files: list[TextFile], problems: list[Finding]) -> Manifests:
         workloads=tuple(workloads),
         graphs=tuple(graphs),
         findings=tuple(_one_a_folder(findings)),
+        patches=tuple(patches),
     )
 
 
