@@ -67,6 +67,7 @@ class Container:
     command: Node
     args: Node
     env: Mapping[str, EnvVar]
+    env_node: Node
     env_from: bool
     """More variables come from ConfigMaps or Secrets that are not seen here."""
     limits: Mapping[str, Amount]
@@ -154,7 +155,7 @@ def _config_map(reference: Node) -> Node:
 
 def _at(tree: object, path: YamlPath) -> object:
     for key in path:
-        tree = tree[key] if isinstance(tree, (dict, list)) else None  # type: ignore[index,call-overload]
+        tree = tree[key] if isinstance(tree, (dict, list)) else None  # type: ignore[index]
     return tree
 
 
@@ -186,6 +187,7 @@ def container_of(node: Node) -> Container:
         command=node.get("command"),
         args=node.get("args"),
         env={**from_maps, **env_of(node.get("env"))},
+        env_node=node.get("env"),
         env_from=hidden,
         limits=amounts_of(node.get("resources", "limits")),
         requests=amounts_of(node.get("resources", "requests")),

@@ -9,7 +9,18 @@ import yaml
 
 from inferfab.checks.serving.kv_transfer import transfer_of
 from inferfab.checks.serving.pairing import paired
-from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable, json_of
+from inferfab.checks.serving.views import (
+    MODE,
+    MODE_ENV,
+    EngineView,
+    FrontendView,
+    Given,
+    Role,
+    Serving,
+    Spot,
+    Variable,
+    json_of,
+)
 from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
@@ -99,9 +110,11 @@ def _dotted(given: Mapping[str, Given]) -> dict[str, Given]:
 
 
 def _role(workload: Workload, view: EngineView) -> Role:
-    """By the flag, else by what the manifest calls it, else by the KV role, else by its name."""
-    mode = view.value("--disaggregation-mode") or (view.env["DYN_VLLM_DISAGGREGATION_MODE"].value
-           if "DYN_VLLM_DISAGGREGATION_MODE" in view.env else None)  # fmt: skip
+    """In a graph by the component's type, which the operator and the frontend go by; else by the flag, by what the
+    manifest calls it, by the KV role, by its name."""
+    if workload.graph is not None and workload.role in ("prefill", "decode"):
+        return workload.role
+    mode = view.value(MODE) or (view.env[MODE_ENV].value if MODE_ENV in view.env else None)
     if mode in ("prefill", "decode"):
         return "prefill" if mode == "prefill" else "decode"
     if view.on("--is-prefill-worker"):

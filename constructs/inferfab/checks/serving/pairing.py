@@ -91,8 +91,8 @@ def _score(prefill: EngineView, decode: EngineView, pools: dict[int, set[str]]) 
             return _APART
         score += 50
     for label, weight in _LABELS.items():
-        score += _alike(*(_bare(w.pod.labels.get(label, "")) for w in (one, other)), weight)
-    score += _alike(*(_bare(w.name) for w in (one, other)), 5)
+        score += _alike(_bare(one.pod.labels.get(label, "")), _bare(other.pod.labels.get(label, "")), weight)
+    score += _alike(_bare(one.name), _bare(other.name), 5)
     return score + _alike(prefill.model or "", decode.model or "", 8)
 
 

@@ -11,6 +11,7 @@ from inferfab.findings import Location, Severity, YamlPath
 from inferfab.manifests.model import Process, Workload, human_whole
 
 Role = Literal["prefill", "decode", "worker"]
+MODE, MODE_ENV = "--disaggregation-mode", "DYN_VLLM_DISAGGREGATION_MODE"
 
 
 @dataclass(frozen=True)
