@@ -34,6 +34,13 @@ def stray_words(process: Process) -> Iterator[Problem]:
         yield spot(word.ref).problem(f"`{word.text}` begins with a dash that is no hyphen", f"write `{plain}`")
     if dashed or process.program != "vllm" or not version_known(process) or process.options.hidden:
         return
+    named, first = process.value("--model"), next(iter(process.options.positional), None)
+    if named and first is not None and first.known and first.text != named:
+        yield spot(first.ref).problem(
+            f"`{first.text}` belongs to no flag, so that vLLM takes it for the model instead of `{named}`",
+            "remove it, or give the model once",
+            severity=None if "/" not in first.text else "warning",
+        )
     for word in process.options.positional[1:]:
         if word.known:
             shown = f"`{word.text}`" if word.text.strip() else "an empty word"
