@@ -33,7 +33,7 @@ def test_json(run: Any) -> None:
 
 
 def test_folders_are_sound(run: Any) -> None:
-    """Fourteen sound shapes at once: exit code 0, and remarks about what was not seen."""
+    """All sound shapes at once: exit code 0, and remarks about what was not seen."""
     code, out, _ = run("check", "-m", SOUND, "--quiet")
     assert code == 0
     assert "IF-" not in out
@@ -94,5 +94,23 @@ def test_wrong_usage(run: Any) -> None:
     """Two environments are a mistake of usage; a path that is not there is a finding."""
     assert run("check", "dev", "prod")[0] == 2
     code, out, _ = run("check", "-m", "nowhere/")
+    assert code == 1
+    assert "IF-MAN-001" in out
+
+
+def test_the_other_mode(run: Any) -> None:
+    """A manifest given as environment, and the other way round: what to add or to remove is said."""
+    code, out, _ = run("check", PAIR)
+    assert code == 1
+    assert "add `--manifests`" in out
+    assert "IF-ENV-010" not in out
+    code, out, _ = run("check", "-m", str(ROOT / "environments" / "dev.yaml"))
+    assert code == 0
+    assert "remove `--manifests`" in out
+
+
+def test_against_nothing(run: Any) -> None:
+    """An OLD that is not there is an error: nothing was compared."""
+    code, out, _ = run("check", "-m", f"{SOUND}/07-statefulset-arrays.yaml", "--against", "nowhere.yaml")
     assert code == 1
     assert "IF-MAN-001" in out

@@ -48,7 +48,7 @@ def _flag(process: Process, option: Option, *, sure: bool) -> Iterator[Problem]:
     replaced = replaced_flags().get((process.program, option.flag))
     if replaced is not None and replaced.refused and sure:
         yield spot(option.ref).problem(f"{_runs(process)} refuses `{option.spelled}`", _use(replaced.instead))
-    elif option.declared is not None and option.known and (sure or option.flag in _OBJECTS):
+    elif option.declared is not None and option.known and (sure or option.flag.partition(".")[0] in _OBJECTS):
         yield from _value(option)
     if option.declared is not None or (replaced is not None and replaced.refused):
         return
