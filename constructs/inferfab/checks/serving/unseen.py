@@ -1,5 +1,6 @@
 """What was judged, and what rules could not see."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -68,14 +69,15 @@ def _of_controllers(manifests: Manifests) -> Iterator[Finding]:
     """Parts of objects from which their controllers make more than what stands there."""
     for one in manifests.objects:
         spec = one.node.get("spec")
-        if one.kind == "InferenceService" and spec.get("predictor", "model").exists:
-            model = spec.get("predictor", "model")
-            runtime = model.get("runtime").text
+        model = spec.get("predictor", "model")
+        runtime = model.get("runtime").text
+        runs = f"{model.get('modelFormat', 'name').text} {runtime}"
+        if one.kind == "InferenceService" and re.search(r"vllm|huggingface", runs, re.IGNORECASE):
             into = f"runtime `{runtime}`" if runtime else "a runtime that KServe chooses"
             yield _remark(model.key_ref, f"KServe merges `predictor.model` of `{one.name}` (its arguments, environment "
                           f"and resources) into {into}, and the two are not judged together",
                           "check the pod that comes out: `kubectl get pod -o yaml`")  # fmt: skip
-        if one.kind.startswith("LLMInferenceService"):
+        if one.kind == "LLMInferenceService":
             fields = [k for k in ("template", "worker", "parallelism", "prefill", "router", "baseRefs")
                       if spec.get(k).exists]  # fmt: skip
             arguments = [c.env[_ADDITIONAL].ref for w in manifests.workloads if w.file == one.file
