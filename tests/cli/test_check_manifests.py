@@ -79,6 +79,16 @@ def test_sarif_is_valid(run: Any) -> None:
         assert region["startColumn"] >= 1
 
 
+def test_sarif_tells_files_apart(run: Any, tmp_path: Path) -> None:
+    """The same finding in two files has two fingerprints: code scanning would close one with the other."""
+    paths = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for path in paths:
+        path.write_text(Path(PAIR).read_text(encoding="utf-8"), encoding="utf-8")
+    _, out, _ = run("check", "-m", *map(str, paths), "-f", "sarif")
+    results = json.loads(out)["runs"][0]["results"]
+    assert len({json.dumps(r["partialFingerprints"]) for r in results}) == len(results) == 10
+
+
 def test_against(run: Any, tmp_path: Path) -> None:
     """A change of what cannot change, between two files."""
     old = Path(SOUND) / "07-statefulset-arrays.yaml"

@@ -104,3 +104,19 @@ def test_what_follows_a_break_is_still_judged(end: str) -> None:
     assert len(whats) == 2
     assert whats[0].startswith("a blank behind" if end else "`--port` begins a command of its own")
     assert whats[1] == "vLLM 0.33.0 has no flag `--max-modle-len`"
+
+
+@pytest.mark.parametrize(
+    ("script", "flags"),
+    [
+        ('exec vllm serve m "$@"', ["--port"]),
+        ('shift\nexec vllm serve m "$@"', []),
+        ('if [ $X ]; then shift; fi\nexec vllm serve m "$@"', None),
+        ('run() {\n  vllm serve "$@"\n}\nrun m', None),
+    ],
+)
+def test_words_that_a_script_forwards(script: str, flags: list[str] | None) -> None:
+    """`"$@"` is what stands behind the script, but for its first word, which is `$0` (POSIX sh, -c)."""
+    text = pod(script) + "        - name\n        - --port=8000\n"
+    (process,) = manifests_from_text(text).workloads[0].processes
+    assert (None if process.options.hidden else [o.flag for o in process.options.given]) == flags

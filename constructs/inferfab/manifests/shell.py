@@ -23,8 +23,15 @@ _SKIPPED = {"then", "else", "elif", "do", "!", "{", "}", "time"}
 class ShellReader(WordReader):
     """Reads a script once; :attr:`commands` holds its simple commands in order."""
 
-    def __init__(self, script: str, variables: Mapping[str, str | None], nested: int = 0) -> None:
+    def __init__(
+        self,
+        script: str,
+        variables: Mapping[str, str | None],
+        nested: int = 0,
+        arguments: list[ShellWord] | None = None,
+    ) -> None:
         super().__init__(script, variables)
+        self.arguments = arguments
         self.nested = nested
         self.flow = Flow()
         self.depth = 0
@@ -56,6 +63,8 @@ class ShellReader(WordReader):
                 command = []
                 for operator in operators:
                     self.flow.operator(operator, function=function)
+                if function:
+                    self.arguments = None  # inside of a function they are its own
                 if ended:
                     return
                 continue
@@ -108,12 +117,23 @@ class ShellReader(WordReader):
             for inner in ShellReader(text, plain, self.nested + 1).commands:
                 self._add([ShellWord(w.text, first.offset, first.raw, w.known) for w in inner], before)
             return
+        if command[0].text in ("set", "shift"):
+            self._arguments(command)
         if command[0].text in ("read", "unset"):
             for word in command[1:]:
                 self.variables[word.text] = None
                 if word.text in self._inherited:
                     self.exported.append((word.text, ShellWord("", word.offset, word.raw, False), self.flow.branch))
         self._add(command, before)
+
+    def _arguments(self, command: list[ShellWord]) -> None:
+        """``set -- a b`` replaces what ``"$@"`` stands for; ``shift`` takes the first away."""
+        if self.depth > 0 or self.flow.frames[-1].function:
+            self.arguments = None
+        elif [w.text for w in command[:2]] == ["set", "--"]:
+            self.arguments = [ShellWord(w.text, w.offset, w.raw, w.known) for w in command[2:]]
+        elif len(command) == 1 and command[0].text == "shift":
+            self.arguments = self.arguments[1:] if self.arguments else None
 
     def _declared(self, command: list[ShellWord]) -> None:
         for word in command[1:]:
@@ -236,9 +256,12 @@ def _value_of(word: ShellWord, skipped: int) -> ShellWord:
     return ShellWord(word.text[skipped:], word.offset + skipped, word.raw[skipped:], word.known)
 
 
-def shell_commands(script: str, variables: Mapping[str, str | None]) -> list[ShellCommand]:
+def shell_commands(
+    script: str, variables: Mapping[str, str | None], arguments: list[ShellWord] | None = None
+) -> list[ShellCommand]:
     """The simple commands of a script. Never raises; what is not understood is left as it stands.
 
     :param variables: environment of the container; None for a variable whose value is not in the manifest.
+    :param arguments: words that the script is given, which ``"$@"`` stands for; None where nobody can tell.
     """
-    return ShellReader(script, variables).commands
+    return ShellReader(script, variables, arguments=arguments).commands

@@ -74,7 +74,9 @@ def _lines(container: Container) -> Iterator[CommandLine]:
     # $(NAME) is filled in by Kubernetes before any shell runs.
     variables = {name: _value(v) for name, v in container.env.items()}
     script_text = _filled(node.text or "", container.env)[0]
-    for command in shell_commands(script_text, variables):
+    # The first word behind the script is its `$0`.
+    arguments = [ShellWord(w.text, 0, "", w.known) for w, _ in words[script + 2 :]]
+    for command in shell_commands(script_text, variables, arguments):
         own = {
             name: EnvVar(name, w.text if w.known else None, None, ref_in(node, w.offset, w.raw))
             for name, w in command.environment.items()

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import inferfab.checks.engine_settings  # noqa: F401 - enters IF-ENG-004, which judges manifests too
 from inferfab.checks.registry import Problem
+from inferfab.checks.remedies import splits_heads
+from inferfab.checks.serving.known_models import model_of
 from inferfab.checks.serving.kv_transfer import Connector, transfer_of
 from inferfab.checks.serving.register import judges_manifests, serving_rule
 from inferfab.checks.serving.views import EngineView, Serving
@@ -208,18 +210,24 @@ def _tensor(prefill: EngineView, decode: EngineView, transfer: Connector) -> Ite
     ours, theirs = decode.tensor, prefill.tensor
     if not ours or not theirs or ours == theirs:
         return
-    spot = decode.at(flag) if flag in decode.given else prefill.at(flag)
+    # Where the flag can be changed to what the other side has, and the model's heads allow that (IF-ENG-003).
+    model = model_of(decode) or model_of(prefill)
+    sides = [(decode, theirs), (prefill, ours)]
+    given = [(side, number) for side, number in sides if flag in side.given]
+    possible = [(side, number) for side, number in given if model is None or splits_heads(model.shape, number)]
+    side, wanted = (possible or given or sides)[0]
+    spot, fix = side.at(flag), f"write {wanted}" if possible else "write one number on both sides"
     numbers = f"(prefill {theirs}, decode {ours})"
     if max(ours, theirs) % min(ours, theirs):
         yield spot.problem(
             f"tensor parallelism of {prefill.name} and {decode.name} {numbers}: neither is a multiple of the other",
-            f"write {theirs}",
+            fix,
         )
     elif any(c.name == _MOONCAKE for c in transfer.leaves):
-        yield spot.problem(f"{_MOONCAKE} needs the same tensor parallelism on both sides {numbers}", f"write {theirs}")
+        yield spot.problem(f"{_MOONCAKE} needs the same tensor parallelism on both sides {numbers}", fix)
     elif any((e.value("--kv-cache-dtype") or "").startswith("nvfp4") for e in (prefill, decode)):
         yield spot.problem(f"an NVFP4 KV cache needs the same tensor parallelism on both sides {numbers}",
-                           f"write {theirs}")  # fmt: skip
+                           fix)  # fmt: skip
 
 
 def _blocks(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:

@@ -73,6 +73,8 @@ def ports_answer(manifests: Manifests) -> Iterator[Problem]:
         ports = listening(workload) if workload.graph is None else None
         if ports is not None and workload.engines:
             yield from _probes(workload, ports)
+        if workload.graph is None:
+            yield from _sidecar(workload)
     for service in manifests.of_kind("Service"):
         for workload in selected(manifests, service.namespace, service_selector(service), service.file):
             yield from _service(service.node, service.name, workload)
@@ -104,12 +106,49 @@ def _probes(workload: Workload, ports: set[int]) -> Iterator[Problem]:
             for kind in ("httpGet", "tcpSocket"):
                 port = node.get(kind, "port")
                 number = port.whole if port.whole is not None else names.get(port.text or "")
+                if isinstance(port.value, str) and not re.search(r"[${]", port.value):
+                    yield from _named(workload, probe, port, names, ports)
+                    if port.value.isdigit():
+                        continue
                 if port.exists and number is not None and number not in ports:
                     yield spot(port.ref).problem(
                         f"the {probe} of `{workload.name}` asks port {number}, and the pod answers at {_list(ports)}",
                         f"write {min(ports)}",
                         value=port.text or "",
                     )
+
+
+def _named(workload: Workload, probe: str, port: Node, names: dict[str, int], ports: set[int]) -> Iterator[Problem]:
+    """A text is the name of a port, also one of digits, which no port can have."""
+    text = str(port.value)
+    if text.isdigit():
+        what = f"the {probe} of `{workload.name}` asks the port named `{text}`: in quotes it is a name, and none is so"
+        yield spot(port.ref).problem(what, f"write {text} without quotes", value=text)
+    elif text not in names:
+        what = f"the {probe} of `{workload.name}` asks port `{text}`, which no container names"
+        yield spot(port.ref).problem(what, f"write {min(ports)}, or name the container's port `{text}`", value=text)
+
+
+def _sidecar(workload: Workload) -> Iterator[Problem]:
+    """llm-d's routing sidecar sends on to the engine beside it. Source: llm-d-inference-scheduler, pd-sidecar flags."""
+    engines = {port for p in workload.engines if (port := http_port(p)) is not None}
+    if not engines or any(http_port(p) is None and not headless(p) for p in workload.engines):
+        return
+    for container in (*workload.pod.init, *workload.pod.containers):
+        words = list(container.args.items())
+        for position, word in enumerate(words):
+            flag, joined, value = (word.text or "").partition("=")
+            if flag not in ("--vllm-port", "-vllm-port"):
+                continue
+            place = word if joined or position + 1 == len(words) else words[position + 1]
+            stated = value if joined else place.text or ""
+            if stated.isdigit() and int(stated) not in engines:
+                yield spot(place.ref).problem(
+                    f"`{container.name}` of `{workload.name}` sends to port {stated}, and the engine answers at "
+                    f"{_list(engines)}",
+                    f"write {min(engines)}",
+                    value=stated,
+                )
 
 
 def _service(node: Node, name: str, workload: Workload) -> Iterator[Problem]:
