@@ -59,7 +59,7 @@ CASES = [
             ["set", "--", "m", "--a", "1", "2 3"],
             ["vllm", "serve", "m", "--a", "1", "2 3"],
         ],
-    ),  # fmt: skip
+    ),
     ("(cd /x; vllm serve m)", [["cd", "/x"], ["vllm", "serve", "m"]]),
 ]
 
