@@ -100,3 +100,18 @@ def test_a_reason_is_needed() -> None:
         {"rule": "IF-PLC-012", "severity": "off", "reason": "ok"},
     ):
         assert not with_changes(change).check().ok
+
+
+def test_a_blank_reason_is_none() -> None:
+    """Twenty blanks say nothing; ten characters do."""
+    for reason, fine in ((" " * 20, False), ("x" + " " * 5, False), ("\tnot before March ", True)):
+        checked = with_changes({"rule": "IF-PLC-012", "severity": "off", "reason": reason}).check()
+        assert (of("IF-ENV-013", checked.findings) == []) is fine, reason
+
+
+def test_two_entries_for_one_rule() -> None:
+    """The first counts, and the second is said to stand there twice."""
+    entries = [{"rule": "IF-PLC-012", "severity": s, "reason": REASON} for s in ("info", "off")]
+    (found,) = of("IF-CHK-003", with_changes(*entries).check().findings)
+    assert found.path == ("checks", 1)
+    assert found.what == "`IF-PLC-012` stands here a second time: entry 1 counts, with `severity: info`"

@@ -33,7 +33,7 @@ def test_json(run: Any) -> None:
 
 
 def test_folders_are_sound(run: Any) -> None:
-    """Fourteen sound shapes at once: exit code 0, and remarks about what was not seen."""
+    """All sound shapes at once: exit code 0, and remarks about what was not seen."""
     code, out, _ = run("check", "-m", SOUND, "--quiet")
     assert code == 0
     assert "IF-" not in out
@@ -79,6 +79,16 @@ def test_sarif_is_valid(run: Any) -> None:
         assert region["startColumn"] >= 1
 
 
+def test_sarif_tells_files_apart(run: Any, tmp_path: Path) -> None:
+    """The same finding in two files has two fingerprints: code scanning would close one with the other."""
+    paths = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for path in paths:
+        path.write_text(Path(PAIR).read_text(encoding="utf-8"), encoding="utf-8")
+    _, out, _ = run("check", "-m", *map(str, paths), "-f", "sarif")
+    results = json.loads(out)["runs"][0]["results"]
+    assert len({json.dumps(r["partialFingerprints"]) for r in results}) == len(results) == 10
+
+
 def test_against(run: Any, tmp_path: Path) -> None:
     """A change of what cannot change, between two files."""
     old = Path(SOUND) / "07-statefulset-arrays.yaml"
@@ -94,5 +104,23 @@ def test_wrong_usage(run: Any) -> None:
     """Two environments are a mistake of usage; a path that is not there is a finding."""
     assert run("check", "dev", "prod")[0] == 2
     code, out, _ = run("check", "-m", "nowhere/")
+    assert code == 1
+    assert "IF-MAN-001" in out
+
+
+def test_the_other_mode(run: Any) -> None:
+    """A manifest given as environment, and the other way round: what to add or to remove is said."""
+    code, out, _ = run("check", PAIR)
+    assert code == 1
+    assert "add `--manifests`" in out
+    assert "IF-ENV-010" not in out
+    code, out, _ = run("check", "-m", str(ROOT / "environments" / "dev.yaml"))
+    assert code == 0
+    assert "remove `--manifests`" in out
+
+
+def test_against_nothing(run: Any) -> None:
+    """An OLD that is not there is an error: nothing was compared."""
+    code, out, _ = run("check", "-m", f"{SOUND}/07-statefulset-arrays.yaml", "--against", "nowhere.yaml")
     assert code == 1
     assert "IF-MAN-001" in out

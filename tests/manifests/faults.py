@@ -6,6 +6,7 @@ name, not from the rules: the functions here know nothing of them.
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -748,3 +749,81 @@ def _(documents: Documents) -> Iterator[str]:
     for one in _of_kind(documents, "Deployment"):
         one["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
         yield one["metadata"]["name"]
+
+
+def _vllm_list(container: Tree) -> bool:
+    """Its own server, started by a list of words, of a release whose flags are known."""
+    return pinned(container) and script(container) is None and "dynamo" not in text_of(container)
+
+
+@fault("IF-ENG-001", "a value behind a switch")
+def _(c: Tree, a: Tree) -> bool:
+    if not _vllm_list(c):
+        return False
+    set_flag(c, "--enable-prefix-caching", None)
+    c["args"].append("true")
+    return True
+
+
+@fault("IF-ENG-001", "a line that does not go on")
+def _(c: Tree, a: Tree) -> bool:
+    where = script(c)
+    if where is None:
+        return False
+    words, position = where
+    broken, count = re.subn(r"(vllm serve|dynamo\.vllm)([^\n]*?)[ \t]*\\\n(\s+--)", r"\1\2\n\3", str(words[position]))
+    words[position] = broken
+    return count > 0
+
+
+@fault("IF-ENG-012", "a store on one side")
+def _(c: Tree, a: Tree) -> bool:
+    config = transfer(c)
+    if config is None or config["kv_connector"] not in ("NixlConnector", "MooncakeConnector") or role(c) != "decode":
+        return False
+    set_transfer(c, {"kv_connector": "LMCacheConnectorV1", "kv_role": config["kv_role"]})
+    return _paired(c)
+
+
+@fault("IF-ENG-013", "another mode than the type")
+def _(c: Tree, a: Tree) -> bool:
+    mode = value(c, "--disaggregation-mode")
+    if mode is None:
+        return False
+    set_flag(c, "--disaggregation-mode", "decode" if mode == "prefill" else "prefill")
+    return True
+
+
+@fault("IF-ENG-013", "a type without its mode")
+def _(c: Tree, a: Tree) -> bool:
+    if not has(c, "--disaggregation-mode"):
+        return False
+    remove_flag(c, "--disaggregation-mode")
+    return pinned(c)
+
+
+@fault("IF-FAB-008", "transports that are left out")
+def _(c: Tree, a: Tree) -> bool:
+    tls = env(c, "UCX_TLS")
+    if tls is None or "rdma/ib" not in json.dumps(c.get("resources") or {}):
+        return False
+    set_env(c, "UCX_TLS", "^ib")
+    return True
+
+
+@fault("IF-POD-010", "a number among the words")
+def _(c: Tree, a: Tree) -> bool:
+    for key in ("command", "args"):
+        for position, word in enumerate(c.get(key) or []):
+            if str(word).isdigit():
+                c[key][position] = int(word)
+                return True
+    return False
+
+
+@whole("IF-CHK-004", "an acceptance without a reason")
+def _(documents: Documents) -> Iterator[str]:
+    for number, each in enumerate(documents):
+        if isinstance(each, dict) and each.get("kind") in ("Deployment", "DynamoGraphDeployment", "LeaderWorkerSet"):
+            each["metadata"].setdefault("annotations", {})["inferfab/accept.IF-ENG-016"] = "later"
+            yield f"object {number}"

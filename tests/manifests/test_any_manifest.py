@@ -1,5 +1,6 @@
 """Whatever stands in a manifest: a check ends soon, never raises, and its findings stand in the file."""
 
+import copy
 import math
 import time
 from collections.abc import Iterator
@@ -42,7 +43,8 @@ def mutated(draw: st.DrawFn) -> str:
         if draw(st.integers(0, 4)) == 0 and len(holder) > 1:
             del holder[path[-1]]
         else:
-            holder[path[-1]] = draw(st.sampled_from(WRONG) | st.text(max_size=15) | st.integers() | st.floats())
+            new = draw(st.sampled_from(WRONG) | st.text(max_size=15) | st.integers() | st.floats())
+            holder[path[-1]] = copy.deepcopy(new)  # a later change may reach into it
     return dump(documents)
 
 

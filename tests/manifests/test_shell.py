@@ -55,6 +55,14 @@ CASES = [
     ("for i in 1 2; do vllm $i; done", [["vllm", "$i"]]),
     ('CMD="vllm serve m --a 1"\n$CMD', [["vllm", "serve", "m", "--a", "1"]]),
     ("CMD='vllm serve m'\neval \"$CMD --b '2 3' &\"", [["vllm", "serve", "m", "--b", "2 3"]]),
+    (
+        'set -- m --a 1\nset -- "$@" \'2 3\'\nvllm serve "$@"',
+        [
+            ["set", "--", "m", "--a", "1"],
+            ["set", "--", "m", "--a", "1", "2 3"],
+            ["vllm", "serve", "m", "--a", "1", "2 3"],
+        ],
+    ),
     ("(cd /x; vllm serve m)", [["cd", "/x"], ["vllm", "serve", "m"]]),
 ]
 

@@ -36,6 +36,7 @@ import inferfab.checks.promises_alone
 import inferfab.checks.racks
 import inferfab.checks.references
 import inferfab.checks.scaling
+import inferfab.checks.serving.accepted
 import inferfab.checks.serving.agreement
 import inferfab.checks.serving.devices
 import inferfab.checks.serving.flags
@@ -52,6 +53,7 @@ import inferfab.checks.serving.scaling
 import inferfab.checks.serving.selecting
 import inferfab.checks.serving.shapes
 import inferfab.checks.serving.speculative
+import inferfab.checks.serving.texts
 import inferfab.checks.serving.transport
 import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes

@@ -43,7 +43,9 @@ def check_manifests(manifests: Manifests, before: Manifests | None = None) -> Ch
         for rule in RULES.values():
             if rule.run_change_manifests is not None:
                 found += [finding_in_manifests(rule, p) for p in rule.run_change_manifests(before, manifests)]
-    remarks = list(unseen(manifests))
+        # What cannot be read there is not compared, and silence would look like no change.
+        found += [f for f in before.findings if f.rule in ("IF-MAN-001", "IF-MAN-002", "IF-MAN-006")]
+    remarks = [*manifests.patches, *unseen(manifests)]
     kept, off = accepted(found, manifests)
     return CheckedManifests(
         findings=ranked([*kept, *remarks]),

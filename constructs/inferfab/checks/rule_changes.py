@@ -110,6 +110,10 @@ def pool_of(path: YamlPath) -> str | None:
     return None
 
 
+def _same(one: RuleChange, other: RuleChange) -> bool:
+    return (one.rule, one.pool) == (other.rule, other.pool)
+
+
 def _useless(changes: tuple[RuleChange, ...], used: set[int], facts: Facts) -> Iterator[Finding]:
     this, source = RULES[_CHANGES_NOTHING], facts.loaded.source
     for position, change in enumerate(changes):
@@ -118,13 +122,20 @@ def _useless(changes: tuple[RuleChange, ...], used: set[int], facts: Facts) -> I
             continue  # of the latter two the rules above speak
         where = f" about pool `{change.pool}`" if change.pool else ""
         path: YamlPath = ("checks", position)
+        what = f"`{change.rule}` finds nothing{where} that `severity: {change.severity}` would lower"
+        fix = "remove the entry"
+        before = next((n for n in range(position) if _same(changes[n], change)), None)
+        if before is not None:
+            what = (f"`{change.rule}`{where} stands here a second time: entry {before + 1} counts, with "
+                    f"`severity: {changes[before].severity}`")  # fmt: skip
+            fix = "keep one of the two"
         yield Finding(
             rule=this.id,
             severity=this.severity,
             location=source.location(path),
             path=path,
             value=change.rule,
-            what=f"`{change.rule}` finds nothing{where} that `severity: {change.severity}` would lower",
+            what=what,
             why=this.why,
-            fix="remove the entry",
+            fix=fix,
         )

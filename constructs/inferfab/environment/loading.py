@@ -74,6 +74,16 @@ def _loaded(source: Source) -> Loaded:
             path=("plan_version",),
         )
         return Loaded(source, None, declared, ranked(source.findings))
+    if {"apiVersion", "kind"} <= set(source.tree):
+        source.problem(
+            "IF-ENV-013",
+            source.places[("apiVersion",)].key if ("apiVersion",) in source.places else (1, 1),
+            "is a Kubernetes manifest, not an environment",
+            "manifests are judged by what runs in them, and need no environment file.",
+            f"add `--manifests`: `inferfab check --manifests {source.file}`",
+            path=("apiVersion",),
+        )
+        return Loaded(source, None, declared, ranked(source.findings[-1:]))
     if source.tree:
         environment, found = _validate(source)
         findings += found

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from inferfab.environment.base import Input, Name, matching
 
 ChangedTo = Literal["off", "info", "warning"]
@@ -20,5 +18,13 @@ class RuleChange(Input):
     """
     pool: Name | None = None
     """Only findings about this pool. Default: the whole environment."""
-    reason: Annotated[str, Field(min_length=10, max_length=500)]
+    reason: Annotated[
+        str,
+        matching(
+            r"^\s*\S[\s\S]{8,}\S\s*$",
+            "say in ten characters or more why that is right here",
+            min_length=10,
+            max_length=500,
+        ),
+    ]
     """Why that is right here. Every check and every review shows it."""

@@ -1,6 +1,8 @@
-"""Files that a pod gets from a ConfigMap of the same manifests."""
+"""What a pod gets from a ConfigMap of the same manifests: files here, variables in :mod:`inferfab.manifests.pods`."""
 
-from inferfab.manifests.model import Manifests, Workload
+from collections.abc import Iterable
+
+from inferfab.manifests.model import Manifests, Object, Workload
 from inferfab.manifests.nodes import Node
 from inferfab.manifests.pods import Container
 
@@ -22,3 +24,21 @@ def mounted_file(manifests: Manifests, workload: Workload, container: Container,
                 return node
         return None
     return None
+
+
+def give_config_maps(objects: Iterable[Object]) -> None:
+    """Tell each document which ConfigMaps there are. Of several with one name only that of its own file counts."""
+    every = list(objects)
+    named: dict[str, list[Object]] = {}
+    for one in every:
+        if one.kind == "ConfigMap":
+            named.setdefault(f"{one.namespace}/{one.name}", []).append(one)
+    only = {key: (same[0].node.document, same[0].node.path) for key, same in named.items() if len(same) == 1}
+    by_file: dict[str, dict[str, list[Object]]] = {}
+    for key, same in named.items():
+        for one in same if len(same) > 1 else ():
+            by_file.setdefault(one.file, {}).setdefault(key, []).append(one)
+    for document in {id(o.node.document): o.node.document for o in every}.values():
+        here = by_file.get(document.file.name, {})
+        own = {key: (same[0].node.document, same[0].node.path) for key, same in here.items() if len(same) == 1}
+        document.config_maps = {**only, **own} if own else only

@@ -45,6 +45,8 @@ class Document:
     tree: Any = None
     marks: dict[YamlPath, Mark] = field(default_factory=dict)
     aliased: int = 0
+    config_maps: "dict[str, tuple[Document, YamlPath]]" = field(default_factory=dict)
+    """Places of the ConfigMaps that pods of this document can refer to, by ``namespace/name``."""
 
 
 class _TooMuch(Exception):

@@ -43,11 +43,11 @@ class Image:
 
     @property
     def vllm(self) -> str | None:
-        """vLLM's version: its own image's tag, or what a Dynamo release of the catalog pins."""
+        """vLLM's version: the tag of its own image, wherever it is mirrored, or what a Dynamo release pins."""
         if self.is_dynamo:
             pair = engine_pairs().get(self.version or "")
             return pair.vllm if pair else None
-        return self.version if self.repository in ("vllm/vllm-openai", "docker.io/vllm/vllm-openai") else None
+        return self.version if self.name == "vllm-openai" else None
 
 
 def image_of(text: str) -> Image:

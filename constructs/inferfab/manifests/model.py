@@ -1,7 +1,8 @@
 """What rules look at: workloads, the processes in them, and the objects that point at them."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Literal
@@ -12,6 +13,8 @@ from inferfab.manifests.images import Image, image_of
 from inferfab.manifests.nodes import Node, Ref
 from inferfab.manifests.options import Option, Options
 from inferfab.manifests.pods import Container, EnvVar, Pod
+from inferfab.manifests.shell_flow import ShellCommand
+from inferfab.manifests.words import Word
 
 Program = Literal["vllm", "dynamo.vllm", "dynamo.frontend", "dynamo.planner", "dynamo.router", "dynamo.mocker", "other"]
 Role = Literal["prefill", "decode", "worker"]
@@ -28,6 +31,18 @@ class Process:
     options: Options
     container: Container
     ref: Ref
+    env_vars: Mapping[str, EnvVar]
+    """Of the container, and over it what its script sets."""
+    step: ShellCommand | None = None
+    """When its script runs it; None where no shell does."""
+    broken: tuple[Word, ...] = ()
+    """Where its continuation lines break off."""
+
+    def beside(self, other: "Process") -> bool:
+        """Both run at once. ``other`` stands further down in the manifest."""
+        if self is other or self.container is not other.container or self.step is None or other.step is None:
+            return True
+        return self.step.beside(other.step)
 
     @cached_property
     def image(self) -> Image:
@@ -54,7 +69,7 @@ class Process:
         return None if found is None else not found.negative
 
     def env(self, name: str) -> EnvVar | None:
-        return self.container.env.get(name)
+        return self.env_vars.get(name)
 
 
 def human_whole(text: str | None) -> int | None:
@@ -143,7 +158,8 @@ class Manifests:
     graphs: tuple[Graph, ...]
     findings: tuple[Finding, ...]
     """What was wrong with the files themselves."""
-    unseen: tuple[tuple[Ref, str], ...] = field(default=())
+    patches: tuple[Finding, ...] = ()
+    """Remarks about objects that are patches, and were not judged."""
 
     def of_kind(self, *kinds: str) -> tuple[Object, ...]:
         return tuple(o for o in self.objects if o.kind in kinds)

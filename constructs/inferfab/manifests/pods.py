@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from inferfab.findings import YamlPath
 from inferfab.manifests.nodes import Node, Ref
 from inferfab.manifests.quantities import quantity
 
@@ -66,6 +67,7 @@ class Container:
     command: Node
     args: Node
     env: Mapping[str, EnvVar]
+    env_node: Node
     env_from: bool
     """More variables come from ConfigMaps or Secrets that are not seen here."""
     limits: Mapping[str, Amount]
@@ -118,8 +120,43 @@ def env_of(*lists: Node) -> dict[str, EnvVar]:
                 value = item.get("value")
                 known = "" if not source.exists and not value.exists else value.text
                 place = value if value.exists else item.get("name")
+                key = source.get("configMapKeyRef")
+                held = _config_map(key).get("data", key.get("key").text or "")
+                if held.text is not None:
+                    known, place = held.text, held
                 found[name] = EnvVar(name, known, source.get("fieldRef", "fieldPath").text, place.ref)
     return found
+
+
+def _env_from(node: Node) -> tuple[dict[str, EnvVar], bool]:
+    """(variables of ConfigMaps that are seen, whether there are more)."""
+    found: dict[str, EnvVar] = {}
+    hidden = False
+    for item in node.items():
+        data = _config_map(item.get("configMapRef")).get("data")
+        prefix = item.get("prefix").text or ""
+        hidden |= not data.exists
+        for key, value in data.entries():
+            found[f"{prefix}{key}"] = EnvVar(f"{prefix}{key}", value.text, None, value.ref)
+    return found, hidden
+
+
+def _config_map(reference: Node) -> Node:
+    """The ConfigMap that a reference of a pod names; an absent node where none of the manifests is it."""
+    name, document = reference.get("name").text, reference.document
+    whole = Node(document, reference.root, _at(document.tree, reference.root))
+    namespace = whole.get("metadata", "namespace").text or ""
+    for key in (f"{namespace}/{name}", f"/{name}"):
+        if name and key in document.config_maps:
+            other, path = document.config_maps[key]
+            return Node(other, path, _at(other.tree, path), f"ConfigMap/{name}", path)
+    return Node(document, (), None)
+
+
+def _at(tree: object, path: YamlPath) -> object:
+    for key in path:
+        tree = tree[key] if isinstance(tree, (dict, list)) else None  # type: ignore[index]
+    return tree
 
 
 def amounts_of(node: Node) -> dict[str, Amount]:
@@ -138,6 +175,7 @@ def container_of(node: Node) -> Container:
     """A container as Kubernetes writes it."""
     security = node.get("securityContext")
     ports = []
+    from_maps, hidden = _env_from(node.get("envFrom"))
     for item in node.get("ports").items():
         number = item.get("containerPort").whole
         if number is not None:
@@ -148,8 +186,9 @@ def container_of(node: Node) -> Container:
         image_ref=node.get("image").ref,
         command=node.get("command"),
         args=node.get("args"),
-        env=env_of(node.get("env")),
-        env_from=any(True for _ in node.get("envFrom").items()),
+        env={**from_maps, **env_of(node.get("env"))},
+        env_node=node.get("env"),
+        env_from=hidden,
         limits=amounts_of(node.get("resources", "limits")),
         requests=amounts_of(node.get("resources", "requests")),
         mounts=mounts_of(node.get("volumeMounts")),

@@ -7,8 +7,8 @@ from inferfab.catalog.engines import Flag, dynamo_flags, engine_pairs, vllm_flag
 from inferfab.manifests.images import image_of
 from inferfab.manifests.model import Process, Program
 from inferfab.manifests.options import Options, parse_options
-from inferfab.manifests.pods import Container
-from inferfab.manifests.words import Word, command_lines
+from inferfab.manifests.pods import Container, EnvVar
+from inferfab.manifests.words import CommandLine, Word, command_lines
 
 _PYTHON = re.compile(r"(?:.*/)?python(?:3(?:\.[0-9]+)?)?")
 _PROGRAMS: dict[str, Program] = {
@@ -37,8 +37,8 @@ def processes_of(
     if not found and not container.command.value and (entrypoint or default is not None):
         program = default or _entrypoint(container)
         if program is not None:
-            words = [w for line in command_lines(container) for w in line]
-            found.append(_process(program, program, words, container))
+            words = [w for line in command_lines(container) for w in line.words]
+            found.append(_process(program, program, words, container, CommandLine((), container.env)))
     return tuple(found)
 
 
@@ -49,18 +49,19 @@ def _entrypoint(container: Container) -> Program | None:
 
 
 def _started(container: Container) -> Iterator[Process]:
-    for line in command_lines(container):
+    for whole in command_lines(container):
+        line = whole.words
         for position, word in enumerate(line):
             bare = word.text.rsplit("/", 1)[-1]
             if bare == "vllm" and position + 1 < len(line) and line[position + 1].text == "serve":
-                yield _process("vllm", "vllm serve", line[position + 2 :], container, word)
+                yield _process("vllm", "vllm serve", line[position + 2 :], container, whole, word)
                 break
             if _PYTHON.fullmatch(word.text) and (module := _module(line, position)) is not None:
                 name, rest = module
                 if name in _PROGRAMS or _OTHER.match(name):
                     if name == "vllm.entrypoints.cli.main" and rest and rest[0].text == "serve":
                         rest = rest[1:]
-                    yield _process(_PROGRAMS.get(name, "other"), name, rest, container, word)
+                    yield _process(_PROGRAMS.get(name, "other"), name, rest, container, whole, word)
                 break
 
 
@@ -75,11 +76,19 @@ def _module(line: tuple[Word, ...], python: int) -> tuple[str, tuple[Word, ...]]
 
 
 def _process(
-    program: Program, module: str, words: Sequence[Word], container: Container, word: Word | None = None
+    program: Program,
+    module: str,
+    words: Sequence[Word],
+    container: Container,
+    line: CommandLine,
+    word: Word | None = None,
 ) -> Process:
     options = parse_options(words, flags_of(program, container)) if program != "other" else Options((), (), False)
     ref = word.ref if word is not None else words[0].ref if words else container.ref
-    return Process(program, module, options, container, ref)
+    before = line.words[: line.words.index(word)] if word is not None else ()
+    own = {m[1]: EnvVar(m[1], m[2] if w.known else None, None, w.ref) for w in before
+           if (m := re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", w.text, re.DOTALL))}  # fmt: skip
+    return Process(program, module, options, container, ref, {**line.env, **own}, line.step, line.broken)
 
 
 def flags_of(program: Program, container: Container) -> Mapping[str, Flag]:

@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
+from inferfab.checks.manifest_file_rules import finding
 from inferfab.findings import Finding
+from inferfab.manifests.config_maps import give_config_maps
 from inferfab.manifests.documents import Document, read_documents
 from inferfab.manifests.files import TextFile, from_text, read_files
 from inferfab.manifests.graphs import components_of, graph_of
+from inferfab.manifests.kustomize import without_patches
 from inferfab.manifests.model import Graph, Manifests, Workload
 from inferfab.manifests.objects import objects_of
 from inferfab.manifests.workloads import workloads_of
@@ -33,7 +36,9 @@ def _manifests(files: list[TextFile], problems: list[Finding]) -> Manifests:
                 findings.append(read)
             else:
                 documents.append(read)
-    objects = tuple(objects_of(documents))
+                findings += _environment(read)
+    objects, patches = without_patches(objects_of(documents), documents)
+    give_config_maps(objects)
     graphs: list[Graph] = []
     workloads: list[Workload] = []
     for one in objects:
@@ -49,25 +54,36 @@ def _manifests(files: list[TextFile], problems: list[Finding]) -> Manifests:
         workloads=tuple(workloads),
         graphs=tuple(graphs),
         findings=tuple(_one_a_folder(findings)),
+        patches=tuple(patches),
     )
+
+
+def _environment(document: Document) -> list[Finding]:
+    """One of inferfab's own environments is no manifest."""
+    keys = set(document.tree) if isinstance(document.tree, dict) else set()
+    if "kind" in keys or len(keys & {"cells", "pools", "models"}) < 2:
+        return []
+    name = document.file.name
+    fix = f"remove `--manifests`: `inferfab check {name}`"
+    return [finding("IF-MAN-004", name, "is an environment of inferfab, and no manifest", fix)]
 
 
 def _one_a_folder(findings: list[Finding]) -> list[Finding]:
     """A chart that was not rendered is one thing to say, however many templates it has."""
     first: dict[PurePath, Finding] = {}
     counts: Counter[PurePath] = Counter()
-    for finding in findings:
-        if finding.rule == "IF-MAN-006":
-            folder = PurePath(finding.location.file).parent
-            first.setdefault(folder, finding)
+    for each in findings:
+        if each.rule == "IF-MAN-006":
+            folder = PurePath(each.location.file).parent
+            first.setdefault(folder, each)
             counts[folder] += 1
     kept = []
-    for finding in findings:
-        folder = PurePath(finding.location.file).parent
-        if finding.rule != "IF-MAN-006":
-            kept.append(finding)
-        elif first[folder] is finding:
+    for each in findings:
+        folder = PurePath(each.location.file).parent
+        if each.rule != "IF-MAN-006":
+            kept.append(each)
+        elif first[folder] is each:
             more = counts[folder] - 1
-            what = finding.what + (f", and {more} more in its folder" if more else "")
-            kept.append(finding.model_copy(update={"what": what}))
+            what = each.what + (f", and {more} more in its folder" if more else "")
+            kept.append(each.model_copy(update={"what": what}))
     return kept

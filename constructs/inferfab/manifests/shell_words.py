@@ -42,6 +42,8 @@ class WordReader:
 
     def __init__(self, script: str, variables: Mapping[str, str | None]) -> None:
         self.script = script
+        self.arguments: list[ShellWord] | None = None
+        """What ``"$@"`` stands for; None where nobody can tell."""
         self.variables: dict[str, list[ShellWord] | str | None] = dict(variables)
         self.at = 0
 
@@ -113,6 +115,10 @@ class WordReader:
         match = _VARIABLE.match(self.script, self.at)
         if match is None:
             special = re.compile(r"\$(\{[^{}]*\}|[0-9@*#?$!-])").match(self.script, self.at)
+            if special and special[1] in ("@", "{@}") and self.arguments is not None and not word.text:
+                self.at = special.end()
+                word.split = [*(word.split or []), *(_moved(w, begin, special[0]) for w in self.arguments)]
+                return
             self.at = special.end() if special else self.at + 1
             word.pieces.append((self.script[begin : self.at], False))
             word.known = word.known and special is None

@@ -8,6 +8,7 @@ from inferfab.manifests.nodes import Node, Ref
 from inferfab.manifests.pods import Container, EnvVar
 from inferfab.manifests.scalars import ref_in
 from inferfab.manifests.shell import shell_commands
+from inferfab.manifests.shell_flow import ShellCommand
 from inferfab.manifests.shell_words import ShellWord
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
@@ -24,20 +25,63 @@ class Word:
     """False where a part of it is not in the manifest: a variable of a ConfigMap, the output of a command."""
 
 
-def command_lines(container: Container) -> Iterator[tuple[Word, ...]]:
+@dataclass(frozen=True)
+class CommandLine:
+    """The words of one command."""
+
+    words: tuple[Word, ...]
+    env: Mapping[str, EnvVar]
+    """Variables of the container, and over them those that its script gives."""
+    step: ShellCommand | None = None
+    """Its place in a script; None where no shell runs."""
+    broken: tuple[Word, ...] = ()
+    """Where its continuation lines break off: a blank behind a backslash, or a flag that begins a command."""
+
+
+def command_lines(container: Container) -> Iterator[CommandLine]:
     """Every command that the container starts, in order; the words of a shell's script one command each."""
+    last: CommandLine | None = None
+    for line in _lines(container):
+        if last is None or line.step is None:
+            last = _without_blank(line)
+        elif line.words and re.match(r"--?[A-Za-z]", line.words[0].text):
+            # Nothing is called like a flag: these words were meant for the line before.
+            line = _without_blank(line)  # noqa: PLW2901
+            breaks = last.broken[-1:] and not last.broken[-1].text.strip()
+            broken = (*last.broken, *(() if breaks else line.words[:1]), *line.broken)
+            last = CommandLine((*last.words, *line.words), last.env, last.step, broken)
+        else:
+            yield last
+            last = _without_blank(line)
+    if last is not None:
+        yield last
+
+
+def _without_blank(line: CommandLine) -> CommandLine:
+    if line.step is None or not line.words or line.words[-1].text.strip(" \t") or not line.words[-1].text:
+        return line
+    return CommandLine(line.words[:-1], line.env, line.step, line.words[-1:])
+
+
+def _lines(container: Container) -> Iterator[CommandLine]:
     words = [w for node in (container.command, container.args) for w in _listed(node, container.env)]
     script = _script_position(words)
     if script is None:
         if words:
-            yield tuple(word for word, _ in words)
+            yield CommandLine(tuple(word for word, _ in words), container.env)
         return
     node = words[script][1]
     # $(NAME) is filled in by Kubernetes before any shell runs.
     variables = {name: _value(v) for name, v in container.env.items()}
     script_text = _filled(node.text or "", container.env)[0]
-    for command in shell_commands(script_text, variables):
-        yield tuple(_placed(w, node) for w in command)
+    # The first word behind the script is its `$0`.
+    arguments = [ShellWord(w.text, 0, "", w.known) for w, _ in words[script + 2 :]]
+    for command in shell_commands(script_text, variables, arguments):
+        own = {
+            name: EnvVar(name, w.text if w.known else None, None, ref_in(node, w.offset, w.raw))
+            for name, w in command.environment.items()
+        }
+        yield CommandLine(tuple(_placed(w, node) for w in command), {**container.env, **own}, command)
 
 
 def _value(variable: EnvVar) -> str | None:

@@ -7,7 +7,7 @@ from inferfab.manifests.nodes import Node
 from inferfab.manifests.pods import Pod, pod_of
 from inferfab.manifests.processes import processes_of
 
-_FILLED_IN = ("LLMInferenceService", "LLMInferenceServiceConfig")
+FILLED_IN = ("LLMInferenceService", "LLMInferenceServiceConfig")
 """KServe merges commands and parallelism from its configurations into these."""
 _SHM = "/dev/shm"
 _CONTAINER_SHM_BYTES = 64 * 1024**2
@@ -31,7 +31,7 @@ def _single(one: Object, template: Node, nodes: int = 1, replicas: Node | None =
         namespace=one.namespace,
         file=one.file,
         pod=pod,
-        processes=tuple(p for c in pod.containers for p in processes_of(c, entrypoint=one.kind not in _FILLED_IN)),
+        processes=tuple(p for c in pod.containers for p in processes_of(c, entrypoint=one.kind not in FILLED_IN)),
         replicas=replicas.whole,
         replicas_ref=replicas.ref if replicas.exists else None,
         nodes=nodes,

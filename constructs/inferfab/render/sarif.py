@@ -75,6 +75,6 @@ def _result(finding: Finding, rule_index: int, *, suppressed: bool) -> dict[str,
                 "logicalLocations": [{"fullyQualifiedName": finding.dotted_path, "kind": "member"}],
             }
         ],
-        "partialFingerprints": {"inferfab/path": f"{finding.rule}:{finding.dotted_path}"},
+        "partialFingerprints": {"inferfab/path": f"{finding.rule}:{finding.location.file}:{finding.dotted_path}"},
         **more,
     }

@@ -5,10 +5,13 @@ tp_mapping.py, base_worker.py), vllm#29503, vllm#43523, vllm#22430.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import inferfab.checks.engine_settings  # noqa: F401 - enters IF-ENG-004, which judges manifests too
 from inferfab.checks.registry import Problem
+from inferfab.checks.remedies import splits_heads
+from inferfab.checks.serving.known_models import model_of
 from inferfab.checks.serving.kv_transfer import Connector, transfer_of
 from inferfab.checks.serving.register import judges_manifests, serving_rule
 from inferfab.checks.serving.views import EngineView, Serving
@@ -22,6 +25,8 @@ _EQUAL = {
 """Flags that both sides must give alike; what neither gives is alike."""
 _ALIKE = {"auto": None, "half": "float16", "fp8": "fp8_e4m3", "fp8_e4m3": "fp8_e4m3"}
 _MOONCAKE = "MooncakeConnector"
+_SHARED_STORES = ("LMCache", "Mooncake")
+"""Connectors that put KV cache where another worker with the same connector finds it."""
 _PULLS = ("NixlConnector", "NixlPullConnector")
 
 
@@ -35,15 +40,30 @@ _PULLS = ("NixlConnector", "NixlPullConnector")
     "compute_nixl_compatibility_hash; vllm#29503",
 )
 def settings_agree(serving: Serving) -> Iterator[Problem]:
+    yield from _once(serving, _settings)
+
+
+def _settings(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:
+    yield from _images(prefill, decode)
+    yield from _models(prefill, decode)
+    for flag, words in _EQUAL.items():
+        yield from _flag(prefill, decode, flag, words)
+    yield from _attention(prefill, decode)
+    yield from _hybrid(prefill, decode)
+    yield from _speculative(prefill, decode)
+    yield from _connectors(prefill, decode)
+
+
+def _once(serving: Serving, judge: Callable[[EngineView, EngineView], Iterator[Problem]]) -> Iterator[Problem]:
+    """One engine that differs from many is one problem, and so are many that differ alike from one."""
+    found: dict[tuple[object, ...], list[Problem]] = {}
     for prefill, decode in _pairs(serving):
-        yield from _images(prefill, decode)
-        yield from _models(prefill, decode)
-        for flag, words in _EQUAL.items():
-            yield from _flag(prefill, decode, flag, words)
-        yield from _attention(prefill, decode)
-        yield from _hybrid(prefill, decode)
-        yield from _speculative(prefill, decode)
-        yield from _connectors(prefill, decode)
+        for problem in judge(prefill, decode):
+            bare = problem.what.replace(prefill.name, "").replace(decode.name, "")
+            found.setdefault((bare, problem.fix, problem.severity), []).append(problem)
+    for same in found.values():
+        more = len(same) - 1
+        yield replace(same[0], what=f"{same[0].what}; so it is with {more} more pair(s)") if more else same[0]
 
 
 def _pairs(serving: Serving) -> Iterator[tuple[EngineView, EngineView]]:
@@ -139,10 +159,11 @@ def _connectors(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:
     ours, theirs = transfer_of(decode), transfer_of(prefill)
     if ours is None or theirs is None:
         return  # IF-ENG-013
-    mine, other = _moving(ours), _moving(theirs)
-    if mine and other and mine != other:
+    mine, other = _carrying(ours), _carrying(theirs)
+    if mine and other and not set(mine) & set(other):
         yield decode.at("--kv-transfer-config").problem(
-            f"{decode.name} moves KV cache with {mine} and {prefill.name} with {other}", f"use {other} on both sides"
+            f"{decode.name} moves KV cache with {mine[0]} and {prefill.name} with {other[0]}",
+            f"use {other[0]} on both sides",
         )
     elif ours.nixl and theirs.nixl and not set(ours.backends) & set(theirs.backends):
         yield decode.at("--kv-transfer-config").problem(
@@ -152,9 +173,10 @@ def _connectors(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:
         )
 
 
-def _moving(connector: Connector) -> str:
-    names = [c.name for c in connector.leaves if c.moves]
-    return "NixlConnector" if names and names[0] in _PULLS else names[0] if names else ""
+def _carrying(connector: Connector) -> list[str]:
+    """Names by which KV cache can reach the other side: from worker to worker, or through a store that both have."""
+    names = [c.name for c in connector.leaves if c.moves or c.name.startswith(_SHARED_STORES)]
+    return ["NixlConnector" if n in _PULLS else n for n in names]
 
 
 @judges_manifests("IF-ENG-004")
@@ -163,11 +185,14 @@ def shapes_map(serving: Serving) -> Iterator[Problem]:
         transfer = transfer_of(decode)
         if transfer is not None and transfer.moves:
             yield from _consumer(decode)
-    for prefill, decode in _pairs(serving):
-        transfer = transfer_of(prefill) or transfer_of(decode)
-        if transfer is not None and transfer.moves:
-            yield from _tensor(prefill, decode, transfer)
-            yield from _blocks(prefill, decode)
+    yield from _once(serving, _shapes)
+
+
+def _shapes(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:
+    transfer = transfer_of(prefill) or transfer_of(decode)
+    if transfer is not None and transfer.moves:
+        yield from _tensor(prefill, decode, transfer)
+        yield from _blocks(prefill, decode)
 
 
 def _consumer(decode: EngineView) -> Iterator[Problem]:
@@ -185,18 +210,24 @@ def _tensor(prefill: EngineView, decode: EngineView, transfer: Connector) -> Ite
     ours, theirs = decode.tensor, prefill.tensor
     if not ours or not theirs or ours == theirs:
         return
-    spot = decode.at(flag) if flag in decode.given else prefill.at(flag)
+    # Where the flag can be changed to what the other side has, and the model's heads allow that (IF-ENG-003).
+    model = model_of(decode) or model_of(prefill)
+    sides = [(decode, theirs), (prefill, ours)]
+    given = [(side, number) for side, number in sides if flag in side.given]
+    possible = [(side, number) for side, number in given if model is None or splits_heads(model.shape, number)]
+    side, wanted = (possible or given or sides)[0]
+    spot, fix = side.at(flag), f"write {wanted}" if possible else "write one number on both sides"
     numbers = f"(prefill {theirs}, decode {ours})"
     if max(ours, theirs) % min(ours, theirs):
         yield spot.problem(
             f"tensor parallelism of {prefill.name} and {decode.name} {numbers}: neither is a multiple of the other",
-            f"write {theirs}",
+            fix,
         )
     elif any(c.name == _MOONCAKE for c in transfer.leaves):
-        yield spot.problem(f"{_MOONCAKE} needs the same tensor parallelism on both sides {numbers}", f"write {theirs}")
+        yield spot.problem(f"{_MOONCAKE} needs the same tensor parallelism on both sides {numbers}", fix)
     elif any((e.value("--kv-cache-dtype") or "").startswith("nvfp4") for e in (prefill, decode)):
         yield spot.problem(f"an NVFP4 KV cache needs the same tensor parallelism on both sides {numbers}",
-                           f"write {theirs}")  # fmt: skip
+                           fix)  # fmt: skip
 
 
 def _blocks(prefill: EngineView, decode: EngineView) -> Iterator[Problem]:

@@ -1,13 +1,14 @@
 """Command lines of manifests against flag lists."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import inferfab.checks.engine  # noqa: F401 - enters IF-ENG-001, which judges manifests too
 from inferfab.catalog.json_configs import json_flags
 from inferfab.catalog.replaced import replaced_connectors, replaced_flags
 from inferfab.checks.flag_values import not_an_object, value_fits
 from inferfab.checks.registry import Problem, manifest_rule, on_manifests
+from inferfab.checks.serving.command_words import entrypoint_twice, stray_words
 from inferfab.checks.serving.kv_transfer import FLAG, NIXL, transfer_of
 from inferfab.checks.serving.manifest_views import spot
 from inferfab.checks.serving.register import of_manifests
@@ -18,6 +19,8 @@ from inferfab.manifests.options import Option, near
 from inferfab.manifests.processes import flags_of, version_known
 
 _JUDGED = ("vllm", "dynamo.vllm", "dynamo.frontend")
+_HELP = ("--help", "-h")
+"""Of every parser, and in no flag list."""
 _OBJECTS = ("--kv-transfer-config", "--kv-events-config", "--speculative-config", "--compilation-config")
 
 
@@ -31,17 +34,21 @@ def judged(manifests: Manifests) -> Iterator[Process]:
 
 @on_manifests("IF-ENG-001")
 def flags_known(manifests: Manifests) -> Iterator[Problem]:
+    for workload in manifests.workloads:
+        yield from entrypoint_twice(workload)
     for process in judged(manifests):
         sure = version_known(process)
         for option in process.options.given:
-            yield from _flag(process, option, sure=sure)
+            if option.spelled not in _HELP:
+                yield from _flag(process, option, sure=sure)
+        yield from stray_words(process)
 
 
 def _flag(process: Process, option: Option, *, sure: bool) -> Iterator[Problem]:
     replaced = replaced_flags().get((process.program, option.flag))
     if replaced is not None and replaced.refused and sure:
         yield spot(option.ref).problem(f"{_runs(process)} refuses `{option.spelled}`", _use(replaced.instead))
-    elif option.declared is not None and option.known and (sure or option.flag in _OBJECTS):
+    elif option.declared is not None and option.known and (sure or option.flag.partition(".")[0] in _OBJECTS):
         yield from _value(option)
     if option.declared is not None or (replaced is not None and replaced.refused):
         return
@@ -76,8 +83,12 @@ def _runs(process: Process) -> str:
 def _value(option: Option) -> Iterator[Problem]:
     declared = option.declared
     assert declared is not None
-    if "." in option.flag or option.spelled.startswith("-O"):
-        return  # a key of a JSON object; its type is the engine's
+    if option.spelled.startswith("-O"):
+        return
+    if "." in option.flag:  # a key of a JSON object; its type is the engine's
+        flag, _, key = option.flag.partition(".")
+        yield from _known_keys(flag, (key.split(".")[0].rstrip("+").replace("-", "_"),), spot(option.ref))
+        return
     switch = declared.type == "bool" or declared.action in ("store_true", "store_false")
     if switch or option.negative:
         if option.joined:
@@ -95,15 +106,15 @@ def _value(option: Option) -> Iterator[Problem]:
 
 def _keys(option: Option) -> Iterator[Problem]:
     """Keys of the JSON that a flag carries: vLLM's classes refuse others."""
-    versions = list(json_flags().values())
-    known = {key for version in versions for key in version.get(option.flag, {})}
-    if not known or option.value is None or not_an_object(option.value):
-        return
-    for key in json.loads(option.value):
+    if option.value is not None and not not_an_object(option.value):
+        yield from _known_keys(option.flag, json.loads(option.value), spot(option.value_ref))
+
+
+def _known_keys(flag: str, keys: Iterable[str], where: Spot) -> Iterator[Problem]:
+    known = {key for version in json_flags().values() for key in version.get(flag, {})}
+    for key in keys if known else ():
         if key not in known:
-            yield spot(option.value_ref).problem(
-                f"`{option.flag}` has no key `{key}`", meant(key, sorted(known), most=30), value=key
-            )
+            yield where.problem(f"`{flag}` has no key `{key}`", meant(key, sorted(known), most=30), value=key)
 
 
 @manifest_rule(

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inferfab.checks.registry import Problem
 from inferfab.checks.serving.kv_transfer import FLAG, MOVING, Connector, transfer_of
 from inferfab.checks.serving.register import serving_rule
-from inferfab.checks.serving.views import EngineView, Serving
+from inferfab.checks.serving.views import MODE, MODE_ENV, EngineView, Serving
+from inferfab.manifests.processes import version_known
 
 _ROLES = ("kv_producer", "kv_consumer", "kv_both")
 _RIGHT = {"prefill": "kv_producer", "decode": "kv_consumer"}
@@ -23,7 +24,39 @@ _RIGHT = {"prefill": "kv_producer", "decode": "kv_consumer"}
 )
 def roles_have_connectors(serving: Serving) -> Iterator[Problem]:
     for engine in serving.engines:
-        yield from _one(engine, serving)
+        wrong = _mode(engine)
+        if wrong is not None:
+            yield wrong  # what else would be said follows from it
+        else:
+            yield from _one(engine, serving)
+
+
+def _mode(engine: EngineView) -> Problem | None:
+    """A component's type against the mode in which its worker starts."""
+    workload, process = engine.workload, engine.process
+    if workload is None or process is None or workload.graph is None or engine.program != "dynamo.vllm":
+        return None
+    if engine.role == "worker" or workload.role != engine.role or engine.unsure(MODE):
+        return None
+    variable = engine.env.get(MODE_ENV)
+    if (MODE not in engine.given and variable is not None) or engine.env_hidden:
+        mode, where = (variable.value, variable.spot) if variable else (None, engine.spot)
+        if mode is None:
+            return None
+    else:
+        mode, where = engine.value(MODE), engine.at(MODE)
+    if mode is not None and mode != engine.role:
+        return where.problem(
+            f"{engine.name} is of the type {engine.role} and starts as `{mode}`", f"write `{engine.role}`", value=mode
+        )
+    older = "--is-prefill-worker" in engine.given or "--is-decode-worker" in engine.given
+    if mode is None and not older and version_known(process):
+        return engine.spot.problem(
+            f"{engine.name} is of the type {engine.role} and has no `{MODE}`, so that Dynamo "
+            f"{process.image.dynamo} starts it aggregated",
+            f"add `{MODE} {engine.role}`",
+        )
+    return None
 
 
 def _one(engine: EngineView, serving: Serving) -> Iterator[Problem]:

@@ -1,13 +1,26 @@
 """Processes of manifests as views: which serve together, and in which role."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 import yaml
 
 from inferfab.checks.serving.kv_transfer import transfer_of
-from inferfab.checks.serving.views import EngineView, FrontendView, Given, Role, Serving, Spot, Variable
+from inferfab.checks.serving.pairing import paired
+from inferfab.checks.serving.views import (
+    MODE,
+    MODE_ENV,
+    EngineView,
+    FrontendView,
+    Given,
+    Role,
+    Serving,
+    Spot,
+    Variable,
+    json_of,
+)
 from inferfab.manifests.config_maps import mounted_file
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Ref
@@ -19,7 +32,7 @@ def spot(ref: Ref) -> Spot:
 
 
 def servings(manifests: Manifests) -> tuple[Serving, ...]:
-    """Each graph; and of everything else what stands in one folder and namespace and serves one model."""
+    """Each graph; and of everything else in one folder and namespace what belongs together."""
     found = []
     for graph in manifests.graphs:
         components = manifests.components(graph)
@@ -40,16 +53,8 @@ def _others(manifests: Manifests) -> Iterator[Serving]:
     for workloads in together.values():
         engines = [engine_view(w, p) for w in workloads for p in w.engines]
         fronts = tuple(f for w in workloads for p in w.processes for f in _frontend(manifests, w, p))
-        paired = [e for e in engines if e.role != "worker"]
-        models = {role: {e.model for e in paired if e.role == role} for role in ("prefill", "decode")}
-        if paired and models["prefill"] == models["decode"]:
-            for model in sorted(models["prefill"], key=str):
-                yield _serving(tuple(e for e in paired if e.model == model), fronts)
-        elif paired:
-            yield _serving(tuple(paired), fronts)
-        for engine in engines:
-            if engine.role == "worker":
-                yield _serving((engine,), fronts)
+        for group in paired(manifests, engines):
+            yield _serving(group, fronts)
         if fronts and not engines:
             yield Serving(fronts[0].name, (), fronts, fronts[0].spot)
 
@@ -67,6 +72,7 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
     positional = next(iter(process.options.positional), None)
     if process.program == "vllm" and positional is not None and "--model" not in given:
         given["--model"] = Given("--model", positional.text, spot(positional.ref), positional.known)
+    given = {**given, **_dotted(given)}
     resources = {**container.requests, **container.limits}
     view = EngineView(
         name=f"`{workload.name or container.name}`",
@@ -75,7 +81,7 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
         image_version=process.image.version if process.image.known else None,
         vllm=process.image.vllm if version_known(process) else None,
         given=given,
-        env={n: Variable(v.value, v.field, spot(v.ref)) for n, v in container.env.items()},
+        env={n: Variable(v.value, v.field, spot(v.ref)) for n, v in process.env_vars.items()},
         spot=spot(process.ref),
         resources={name: amount.value for name, amount in resources.items() if "/" in name or "hugepages" in name},
         privileged=container.privileged,
@@ -91,10 +97,24 @@ def engine_view(workload: Workload, process: Process) -> EngineView:
     return EngineView(**{**vars(view), "role": _role(workload, view)})
 
 
+def _dotted(given: Mapping[str, Given]) -> dict[str, Given]:
+    """Flags whose JSON is given key by key (``--hf-overrides.rope_parameters.factor 4.0``), each as one object."""
+    merged: dict[str, Given] = {}
+    for name in {n.partition(".")[0] for n in given if n.startswith("--") and "." in n}:
+        keys = [g for n, g in given.items() if n.startswith(f"{name}.")]
+        whole = json_of(given, name)
+        place = given.get(name, keys[0]).spot
+        known = all(g.known for g in keys) and whole is not None
+        merged[name] = Given(name, json.dumps(whole) if whole is not None else None, place, known)
+    return merged
+
+
 def _role(workload: Workload, view: EngineView) -> Role:
-    """By the flag, else by what the manifest calls it, else by the KV role, else by its name."""
-    mode = view.value("--disaggregation-mode") or (view.env["DYN_VLLM_DISAGGREGATION_MODE"].value
-           if "DYN_VLLM_DISAGGREGATION_MODE" in view.env else None)  # fmt: skip
+    """In a graph by the component's type, which the operator and the frontend go by; else by the flag, by what the
+    manifest calls it, by the KV role, by its name."""
+    if workload.graph is not None and workload.role in ("prefill", "decode"):
+        return workload.role
+    mode = view.value(MODE) or (view.env[MODE_ENV].value if MODE_ENV in view.env else None)
     if mode in ("prefill", "decode"):
         return "prefill" if mode == "prefill" else "decode"
     if view.on("--is-prefill-worker"):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from inferfab.checks.registry import Problem, manifest_rule
 from inferfab.checks.serving.kv_transfer import transfer_of
 from inferfab.checks.serving.manifest_views import engine_view, spot
-from inferfab.checks.serving.selecting import pool_targets, selected, service_selector
 from inferfab.checks.serving.views import EngineView, Spot
 from inferfab.manifests.model import Manifests, Process, Workload
 from inferfab.manifests.nodes import Node
+from inferfab.manifests.selectors import pool_targets, selected, service_selector
 
 _SYSTEM, _SIDE_CHANNEL, _EVENTS = 9090, 5600, 5557
 
@@ -18,13 +18,18 @@ _SYSTEM, _SIDE_CHANNEL, _EVENTS = 9090, 5600, 5557
 def http_port(process: Process) -> int | None:
     """Where a process answers HTTP; None where it does not, or nobody can tell."""
     if process.program == "vllm":
-        return process.whole("--port", 8000)
+        return None if headless(process) else process.whole("--port", 8000)
     if process.program == "dynamo.frontend":
         variable = process.env("DYN_HTTP_PORT")
         stated = (variable.value or "") if variable else ""
         default = int(stated) if stated.isdigit() else 8000
         return process.whole("--http-port", default)
     return None
+
+
+def headless(process: Process) -> bool:
+    """It runs ranks for another node's server. Source: vLLM 0.31.0 vllm/entrypoints/cli/serve.py run_headless."""
+    return process.program == "vllm" and process.on("--headless") is True
 
 
 def listening(workload: Workload) -> set[int] | None:
@@ -40,6 +45,8 @@ def listening(workload: Workload) -> set[int] | None:
             continue
         for process in inside:
             port = http_port(process)
+            if headless(process):
+                continue
             if port is None:
                 return None
             found.add(port)
@@ -66,6 +73,8 @@ def ports_answer(manifests: Manifests) -> Iterator[Problem]:
         ports = listening(workload) if workload.graph is None else None
         if ports is not None and workload.engines:
             yield from _probes(workload, ports)
+        if workload.graph is None:
+            yield from _sidecar(workload)
     for service in manifests.of_kind("Service"):
         for workload in selected(manifests, service.namespace, service_selector(service), service.file):
             yield from _service(service.node, service.name, workload)
@@ -97,12 +106,49 @@ def _probes(workload: Workload, ports: set[int]) -> Iterator[Problem]:
             for kind in ("httpGet", "tcpSocket"):
                 port = node.get(kind, "port")
                 number = port.whole if port.whole is not None else names.get(port.text or "")
+                if isinstance(port.value, str) and not re.search(r"[${]", port.value):
+                    yield from _named(workload, probe, port, names, ports)
+                    if port.value.isdigit():
+                        continue
                 if port.exists and number is not None and number not in ports:
                     yield spot(port.ref).problem(
                         f"the {probe} of `{workload.name}` asks port {number}, and the pod answers at {_list(ports)}",
                         f"write {min(ports)}",
                         value=port.text or "",
                     )
+
+
+def _named(workload: Workload, probe: str, port: Node, names: dict[str, int], ports: set[int]) -> Iterator[Problem]:
+    """A text is the name of a port, also one of digits, which no port can have."""
+    text = str(port.value)
+    if text.isdigit():
+        what = f"the {probe} of `{workload.name}` asks the port named `{text}`: in quotes it is a name, and none is so"
+        yield spot(port.ref).problem(what, f"write {text} without quotes", value=text)
+    elif text not in names:
+        what = f"the {probe} of `{workload.name}` asks port `{text}`, which no container names"
+        yield spot(port.ref).problem(what, f"write {min(ports)}, or name the container's port `{text}`", value=text)
+
+
+def _sidecar(workload: Workload) -> Iterator[Problem]:
+    """llm-d's routing sidecar sends on to the engine beside it. Source: llm-d-inference-scheduler, pd-sidecar flags."""
+    engines = {port for p in workload.engines if (port := http_port(p)) is not None}
+    if not engines or any(http_port(p) is None and not headless(p) for p in workload.engines):
+        return
+    for container in (*workload.pod.init, *workload.pod.containers):
+        words = list(container.args.items())
+        for position, word in enumerate(words):
+            flag, joined, value = (word.text or "").partition("=")
+            if flag not in ("--vllm-port", "-vllm-port"):
+                continue
+            place = word if joined or position + 1 == len(words) else words[position + 1]
+            stated = value if joined else place.text or ""
+            if stated.isdigit() and int(stated) not in engines:
+                yield spot(place.ref).problem(
+                    f"`{container.name}` of `{workload.name}` sends to port {stated}, and the engine answers at "
+                    f"{_list(engines)}",
+                    f"write {min(engines)}",
+                    value=stated,
+                )
 
 
 def _service(node: Node, name: str, workload: Workload) -> Iterator[Problem]:
@@ -161,12 +207,11 @@ class _Taken:
 )
 def ports_differ(manifests: Manifests) -> Iterator[Problem]:
     for workload in manifests.workloads:
-        taken: list[_Taken] = []
-        for process in workload.processes:
-            taken += _taken(workload, process)
-        for position, later in enumerate(taken):
-            for earlier in taken[:position]:
-                if earlier.first <= later.last and later.first <= earlier.last:
+        taken = [(t, process) for process in workload.processes for t in _taken(workload, process)]
+        for position, (later, one) in enumerate(taken):
+            for earlier, other in taken[:position]:
+                meet = earlier.first <= later.last and later.first <= earlier.last
+                if meet and other.beside(one):
                     yield later.spot.problem(
                         f"{later.what} of `{workload.name}` takes port {_range(later)}, and {earlier.what} "
                         f"{_range(earlier)}",

@@ -153,10 +153,13 @@ def _gpus(engine: EngineView) -> Iterator[Problem]:
 
 
 def _alone(engine: EngineView) -> bool:
-    """The container starts no second engine that would use the rest."""
+    """The container starts no second engine that would use the rest, and its script gives this one no part of them."""
     workload, process = engine.workload, engine.process
     assert workload is not None
     assert process is not None
+    masked = process.env("CUDA_VISIBLE_DEVICES") is not process.container.env.get("CUDA_VISIBLE_DEVICES")
+    if masked or (process.step is not None and process.step.looped) or "--omni" in engine.given:
+        return False  # stages of vllm-omni choose their devices themselves
     return sum(1 for p in workload.engines if p.container is process.container) == 1
 
 

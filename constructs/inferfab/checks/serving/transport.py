@@ -18,7 +18,8 @@ EFA = "vpc.amazonaws.com/efa"
 _RDMA = re.compile(r"^rdma/|rdma|roce|infiniband|hca|hostdev|/ib$|mlnx|mellanox|sriov", re.IGNORECASE)
 _UCX_RDMA = {"rc", "rc_x", "rc_v", "rc_mlx5", "rc_verbs", "dc", "dc_x", "dc_mlx5", "ud", "ud_x", "ud_v", "ib", "all"}
 
-
+_UCX_FAMILIES = ({"rc", "rc_x", "rc_mlx5"}, {"dc", "dc_x", "dc_mlx5"}, {"ud", "ud_x", "ud_mlx5"})
+"""Each of them carries RDMA; `^ib` leaves out all of them. Source: UCX documentation, UCX_TLS and its aliases."""
 _OF_GPUS = ("cuda", "rocm", "ze", "gaudi")
 """Transports that read the memory of NVIDIA's, AMD's and Intel's GPUs."""
 
@@ -135,7 +136,17 @@ def _no_efa(engine: EngineView) -> Iterator[Problem]:
 
 def _ucx(engine: EngineView) -> Iterator[Problem]:
     tls = _env(engine, "UCX_TLS")
-    if tls is not None and not tls.startswith("^"):
+    if tls is not None and tls.startswith("^"):
+        without = {part.strip() for part in tls.lstrip("^").split(",")}
+        where = _spot(engine, "UCX_TLS")
+        if rdma_of(engine) and ("ib" in without or all(without & family for family in _UCX_FAMILIES)):
+            yield where.problem(
+                f"{engine.name} has RDMA devices, and UCX_TLS (`{tls}`) leaves out every RDMA transport",
+                "leave UCX_TLS out",
+            )
+        elif without & {"cuda", "cuda_copy"}:
+            yield where.problem(f"UCX_TLS of {engine.name} (`{tls}`) cannot read GPU memory", "leave UCX_TLS out")
+    elif tls is not None:
         names = {part.strip() for part in tls.split(",")}
         where = _spot(engine, "UCX_TLS")
         if rdma_of(engine) and not names & _UCX_RDMA:

@@ -11,6 +11,7 @@ from inferfab.findings import Location, Severity, YamlPath
 from inferfab.manifests.model import Process, Workload, human_whole
 
 Role = Literal["prefill", "decode", "worker"]
+MODE, MODE_ENV = "--disaggregation-mode", "DYN_VLLM_DISAGGREGATION_MODE"
 
 
 @dataclass(frozen=True)
@@ -105,26 +106,7 @@ class EngineView:
 
     def json(self, flag: str) -> dict[str, Any] | None:
         """A JSON object, with keys of the dotted form (``--flag.key value``) laid over; None where there is none."""
-        text = self.value(flag)
-        found: dict[str, Any] = {}
-        if text is not None:
-            try:
-                read = json.loads(text)
-            except (ValueError, RecursionError):
-                return None
-            if not isinstance(read, dict):
-                return None
-            found = read
-        dotted = {name: g for name, g in self.given.items() if name.startswith(f"{flag}.")}
-        for name, given in dotted.items():
-            here = found
-            *above, last = name.removeprefix(f"{flag}.").split(".")
-            for key in above:
-                here = here.setdefault(key.replace("-", "_"), {})
-                if not isinstance(here, dict):
-                    return None
-            here[last.replace("-", "_")] = _plain(given.value)
-        return found if text is not None or dotted else None
+        return json_of(self.given, flag)
 
     @cached_property
     def tensor(self) -> int | None:
@@ -141,6 +123,31 @@ class EngineView:
     @property
     def model(self) -> str | None:
         return self.value("--model")
+
+
+def json_of(given: Mapping[str, Given], flag: str) -> dict[str, Any] | None:
+    """The object that a flag gives as a whole, or key by key, or both."""
+    whole = given.get(flag)
+    text = whole.value if whole is not None and whole.known else None
+    found: dict[str, Any] = {}
+    if text is not None:
+        try:
+            read = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(read, dict):
+            return None
+        found = read
+    dotted = {name: g for name, g in given.items() if name.startswith(f"{flag}.")}
+    for name, one in dotted.items():
+        here = found
+        *above, last = name.removeprefix(f"{flag}.").split(".")
+        for key in above:
+            here = here.setdefault(key.replace("-", "_"), {})
+            if not isinstance(here, dict):
+                return None
+        here[last.rstrip("+").replace("-", "_")] = _plain(one.value)
+    return found if text is not None or dotted else None
 
 
 def _plain(text: str | None) -> Any:
