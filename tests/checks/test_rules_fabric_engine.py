@@ -101,6 +101,8 @@ def test_flags() -> Iterator[Example]:
 
     cases: tuple[tuple[str, object, tuple[str, ...], tuple[str, ...]], ...] = (
         ("--enforce-egaer", True, ("0.31.0", "`--enforce-egaer`"), ("`--enforce-eager`",)),
+        ("--swap-space", 4, ("0.31.0", "`--swap-space`"), ("use --kv-offloading-size",)),
+        ("--disable-log-requests", True, ("`--disable-log-requests`",), ("remove it", "--enable-log-requests")),
         ("--max-num-seqs", 64, ("`--max-num-seqs`", "max_sequences"), ("remove it here",)),
         ("-tp", 2, ("`-tp`", "short form"), ("`--tensor-parallel-size`",)),
         ("--no-enforce-eager", True, ("opposite",), ("`--enforce-eager: false`",)),

@@ -23,6 +23,12 @@ class ReplacedFlag(Record):
     instead: str
     source: str
 
+    @property
+    def advice(self) -> str:
+        """What to do about it, in words."""
+        nothing, colon, why = self.instead.partition(":")
+        return f"remove it{f' ({why.strip()})' if colon else ''}" if nothing == "nothing" else f"use {self.instead}"
+
 
 class ReplacedConnector(Record):
     """One connector of vLLM."""

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 
 from inferfab.catalog.engines import Flag, vllm_flags, worker_flags
+from inferfab.catalog.replaced import replaced_flags
 from inferfab.checks.facts import Facts
 from inferfab.checks.flag_owners import SECRETS, server_flag
 from inferfab.checks.places import once, stated_flags
@@ -69,7 +70,9 @@ def flags_known(facts: Facts) -> Iterator[Problem]:
             )
         elif declared is None or not flag.startswith("--"):
             long = next((f for f in declared.flags if f.startswith("--")), None) if declared else None
+            gone = replaced_flags().get(("dynamo.vllm", flag)) or replaced_flags().get(("vllm", flag))
             fix = f"write `{long}`" if long else meant(flag, [f for f in known if f.startswith("--")])
+            fix = gone.advice if gone and not declared else fix
             yield Problem(
                 path,
                 f"vLLM {facts.fleet.engine.vllm} has no flag `{flag}`"

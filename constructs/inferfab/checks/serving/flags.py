@@ -47,7 +47,7 @@ def flags_known(manifests: Manifests) -> Iterator[Problem]:
 def _flag(process: Process, option: Option, *, sure: bool) -> Iterator[Problem]:
     replaced = replaced_flags().get((process.program, option.flag))
     if replaced is not None and replaced.refused and sure:
-        yield spot(option.ref).problem(f"{_runs(process)} refuses `{option.spelled}`", _use(replaced.instead))
+        yield spot(option.ref).problem(f"{_runs(process)} refuses `{option.spelled}`", replaced.advice)
     elif option.declared is not None and option.known and (sure or option.flag.partition(".")[0] in _OBJECTS):
         yield from _value(option)
     if option.declared is not None or (replaced is not None and replaced.refused):
@@ -55,7 +55,7 @@ def _flag(process: Process, option: Option, *, sure: bool) -> Iterator[Problem]:
     what = f"{_runs(process)} has no flag `{option.spelled}`"
     if replaced is not None and replaced.gone:
         if sure:
-            yield spot(option.ref).problem(what, _use(replaced.instead))
+            yield spot(option.ref).problem(what, replaced.advice)
         return  # IF-ENG-016 speaks of it where the version is not known
     meant = near(option.flag, flags_of(process.program, process.container))
     if sure:
@@ -66,11 +66,6 @@ def _flag(process: Process, option: Option, *, sure: bool) -> Iterator[Problem]:
             f"write `{meant}`, if that is meant",
             severity="warning",
         )
-
-
-def _use(instead: str) -> str:
-    nothing, colon, why = instead.partition(":")
-    return f"remove it{f' ({why.strip()})' if colon else ''}" if nothing == "nothing" else f"use {instead}"
 
 
 def _runs(process: Process) -> str:
@@ -138,7 +133,7 @@ def nothing_deprecated(manifests: Manifests) -> Iterator[Problem]:
                 else "is gone in newer releases" if replaced.gone or replaced.refused
                 else f"is deprecated, and gone in {replaced.removed_in}"
             )  # fmt: skip
-            yield spot(option.ref).problem(f"`{option.spelled}` {when}", _use(replaced.instead))
+            yield spot(option.ref).problem(f"`{option.spelled}` {when}", replaced.advice)
     for serving in of_manifests(manifests):
         for engine in serving.engines:
             transfer = transfer_of(engine)
