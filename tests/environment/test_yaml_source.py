@@ -232,9 +232,9 @@ def test_a_quoted_merge_key_is_a_name(read) -> None:  # type: ignore[no-untyped-
 def test_billion_laughs_stays_small(read) -> None:  # type: ignore[no-untyped-def]
     """Ten to the ninth values by aliases cost neither time nor memory; each alias is a finding."""
     bomb = "a0: &a0 [lol]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     findings = read(bomb)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
     assert sum(f.rule == "IF-ENV-004" for f in findings) == 100
 

@@ -49,9 +49,9 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 def prove(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     checked = check_manifests(manifests_from_text(text))
-    assert time.perf_counter() - begun < SECONDS
+    assert time.process_time() - begun < SECONDS
     lines = text.split("\n")
     for finding in checked.findings:
         assert 1 <= finding.location.line <= len(lines), finding

@@ -33,7 +33,10 @@ import inferfab.checks.placement
 import inferfab.checks.precisions
 import inferfab.checks.promises
 import inferfab.checks.promises_alone
-import inferfab.checks.racks
+import inferfab.checks.rack_clusters
+import inferfab.checks.rack_inventory
+import inferfab.checks.rack_leaves
+import inferfab.checks.rack_pools
 import inferfab.checks.references
 import inferfab.checks.scaling
 import inferfab.checks.serving.accepted

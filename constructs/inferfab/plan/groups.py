@@ -14,6 +14,8 @@ MOST_PODS = 110
 """Kubernetes itself is tested to so many pods a node; a GPU node needs a few dozen."""
 
 SYSTEM_LABELS = {"inferfab/pool": "system"}
+HYBRID_LABELS = {"eks.amazonaws.com/compute-type": "hybrid"}
+"""Of servers that joined EKS from outside; EKS sets it."""
 """Of nodes without GPUs, where everything else of the cell stands."""
 
 MIG_LAYOUT = "nvidia.com/mig.config"

@@ -19,6 +19,10 @@ def digest(parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+SECRET_STORE = "aws-secrets-manager"
+"""Name of the ClusterSecretStore by which pods get secrets of the cell's account."""
+
+
 def cluster_name(environment: str, cell: str) -> str:
     return f"{environment}-{cell}"
 

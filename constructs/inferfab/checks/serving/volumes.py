@@ -57,6 +57,10 @@ def _home(engine: EngineView) -> str | None:
     return None
 
 
+_HUB_CACHES = ("/.cache", "/huggingface", "/huggingface/hub")
+"""How a mount of the hub's cache ends, whosever home it is in (huggingface_hub, HF_HOME)."""
+
+
 def _cache(engine: EngineView) -> Mount | None:
     """The mount of a claim that holds the models: where the cache or the model's path is, or a usual place."""
     container, workload = _container(engine), engine.workload
@@ -66,7 +70,7 @@ def _cache(engine: EngineView) -> Mount | None:
     for mount in container.mounts:
         claimed = _claim(workload, mount.volume)
         place = mount.path.rstrip("/")
-        usual = place.endswith(("huggingface", "huggingface/hub")) or place.startswith("/root/.cache")
+        usual = place.endswith(_HUB_CACHES)
         inside = path is not None and (f"{path}/".startswith(f"{place}/") or f"{place}/".startswith(f"{path}/"))
         if claimed and (inside or (path is None and usual)):
             return mount
@@ -105,11 +109,15 @@ def _offline(engine: EngineView) -> Iterator[Problem]:
         return
     switches = {n: engine.env.get(n) for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")}
     offline = next((n for n, v in switches.items() if v and v.value in ("1", "true", "True", "yes")), None)
-    home = _home(engine) or "/root/.cache/huggingface"
-    if offline and not any(f"{m.path}/".startswith(home) or f"{home}/".startswith(f"{m.path.rstrip('/')}/")
-                           for m in container.mounts):  # fmt: skip
+    home, places = _home(engine), [m.path.rstrip("/") for m in container.mounts]
+    if home is None:
+        # In the home of a user whom only the image knows.
+        held = any(place.endswith(_HUB_CACHES) for place in places)
+    else:
+        held = any(f"{place}/".startswith(home) or f"{home}/".startswith(f"{place}/") for place in places)
+    if offline and not held:
         yield engine.env[offline].spot.problem(
-            f"{engine.name} may not download `{model}` ({offline}) and mounts nothing at {home}",
+            f"{engine.name} may not download `{model}` ({offline}) and mounts nothing at {home or 'its hub cache'}",
             "mount the volume with the model there, or allow the download",
         )
 

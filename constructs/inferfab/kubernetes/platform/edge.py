@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from inferfab.plan.names import SECRET_STORE
 from inferfab.record import Record
 from inferfab.render.templates import render
 
@@ -35,7 +36,7 @@ class GatewayBinding(Record):
 class SecretStore(Record):
     """The store that secrets are taken from by name."""
 
-    name: str = "aws-secrets-manager"
+    name: str = SECRET_STORE
     region: str
 
     def files(self) -> dict[str, str]:

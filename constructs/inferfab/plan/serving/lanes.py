@@ -29,6 +29,8 @@ _NAME_LENGTH = 40
 _REQUEST_BYTES_A_PROCESS = 4 * GIB
 """Asked for beside the weights; the limit is the engine's own. An estimate."""
 LOAD_TIMEOUT_SECONDS = 3600
+WAKE_TIMEOUT_SECONDS = 120
+"""For waking and for the answers that the awake model still owes; llama-swap gives up after it."""
 _OF_DYNAMO = ("DYN_LORA_ENABLED", "VLLM_NIXL_SIDE_CHANNEL_HOST", "UCX_TLS")
 """Settings of Dynamo's worker and of KV transfer, neither of which a lane has."""
 

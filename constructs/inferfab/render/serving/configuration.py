@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from inferfab.plan.serving.component import GraphPlan
+from inferfab.plan.serving.component import FRONTEND_PORT, GraphPlan
 from inferfab.plan.serving.frontends import GLOBAL_ROUTER, PLANNER, READY, ROUTER_POLICY
 from inferfab.plan.serving.global_router import GlobalRouterPlan
 from inferfab.plan.serving.planner import PlannerPlan
@@ -19,7 +19,7 @@ def configuration(graph: GraphPlan, variant: str) -> dict[str, str]:
         files[PLANNER] = _json(planner_config(graph.planner))
     if graph.global_router is not None:
         files[GLOBAL_ROUTER] = _json(global_router_config(graph.global_router))
-        files[READY] = render("dynamo/ready.py.j2", variant)
+        files[READY] = render("dynamo/ready.py.j2", variant, port=FRONTEND_PORT)
     return files
 
 

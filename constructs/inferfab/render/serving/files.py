@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
-from inferfab.plan.names import SERVING_NAMESPACE, token_secret_name
+from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, token_secret_name
 from inferfab.plan.serving.claims import GPU_CLASS, SAME_ROOT
 from inferfab.plan.serving.component import FRONTEND_PORT, SYSTEM_PORT
 from inferfab.render.serving.graph import graph_file
@@ -14,7 +14,6 @@ from inferfab.render.templates import render
 
 METRICS_PORTS = (FRONTEND_PORT, SYSTEM_PORT, 9085, 19090)
 """Frontends and lanes; workers and routers; planners; NIXL (deploy/operator/internal/consts)."""
-SECRET_STORE = "aws-secrets-manager"
 
 
 def serving_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:

@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from inferfab.plan.fleet import CellPlan
-from inferfab.plan.groups import SYSTEM_LABELS
+from inferfab.plan.groups import HYBRID_LABELS, SYSTEM_LABELS
 from inferfab.plan.kv_config import KV_DISK_PATH
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
@@ -71,7 +71,7 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
 def _node_selector(cell: CellPlan, part: ComponentPlan, group: NodeGroupPlan | None) -> dict[str, str]:
     if part.beside_gpus:
         # Only the racks' servers are nodes of a hybrid kind.
-        return {"inferfab/cell": cell.name, "eks.amazonaws.com/compute-type": "hybrid"}
+        return {"inferfab/cell": cell.name, **HYBRID_LABELS}
     return group.labels if group else SYSTEM_LABELS
 
 

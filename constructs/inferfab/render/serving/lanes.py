@@ -8,13 +8,10 @@ from inferfab.plan.fleet import CellPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.served import MODELS_PATH
 from inferfab.plan.serving.component import FRONTEND_PORT
-from inferfab.plan.serving.lanes import LOAD_TIMEOUT_SECONDS, LaneEngine, LanePlan
+from inferfab.plan.serving.lanes import LOAD_TIMEOUT_SECONDS, WAKE_TIMEOUT_SECONDS, LaneEngine, LanePlan
 from inferfab.plan.serving.model_cache import COMPLETE, host_path
 from inferfab.render.serving.graph import tolerations
 from inferfab.render.templates import render
-
-_WAKE_TIMEOUT_SECONDS = 120
-"""For waking and for the answers that the awake model still owes; llama-swap gives up after it."""
 
 
 def lane_file(cell: CellPlan, lane: LanePlan) -> str:
@@ -56,7 +53,7 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
 
 def llama_swap_config(lane: LanePlan) -> str:
     """llama-swap's own file: how each model is woken, and how it goes to sleep."""
-    return render("dynamo/llama_swap.yaml.j2", lane=lane, wake_timeout_seconds=_WAKE_TIMEOUT_SECONDS)
+    return render("dynamo/llama_swap.yaml.j2", lane=lane, wake_timeout_seconds=WAKE_TIMEOUT_SECONDS)
 
 
 def _start(lane: LanePlan) -> dict[str, object]:
