@@ -3,7 +3,7 @@
 from inferfab.kubernetes import cluster_provider
 from inferfab.kubernetes.serving import Serving, ServingSpec
 from inferfab.plan.fleet import CellPlan, FleetPlan
-from inferfab.render.serving import chart_files
+from inferfab.render.releases import cell_releases
 from inferfab.terraform import App
 
 from .base import AwsStack
@@ -15,5 +15,12 @@ class ServingStack(AwsStack):
     def __init__(self, app: App, fleet: FleetPlan, cell: CellPlan) -> None:
         super().__init__(app, f"{fleet.ownership.name}-{cell.name}-serving", fleet, cell.region)
         cluster_provider(self, cell.cluster, cell.region)
-        files, live = chart_files(fleet, cell)
-        Serving(self, "serving", ServingSpec(files=files, live=live))
+        for release in cell_releases(fleet, cell):
+            spec = ServingSpec(
+                name=release.name,
+                description=release.description,
+                namespace=release.namespace,
+                files=release.templates,
+                live=release.live,
+            )
+            Serving(self, release.name, spec)

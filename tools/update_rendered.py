@@ -21,7 +21,7 @@ def wanted(environment: str) -> dict[str, str]:
     loaded = load(ROOT / "environments" / f"{environment}.yaml").environment
     assert loaded is not None
     files = rendered_files(plan(loaded))
-    return {path: text for path, text in files.items() if "/chart/templates/" not in path}
+    return {path: text for path, text in files.items() if "/templates/" not in path}
 
 
 def kept(environment: str) -> dict[str, str]:

@@ -33,9 +33,9 @@ def test_a_folder_a_cell(run: Run, work: Path) -> None:
     code, out, _ = run("render", "prod", "--out", "made")
     assert code == 0
     assert sorted(p.name for p in Path("made").iterdir()) == [".inferfab", "use1-a", "use1-b", "usw2-c"]
-    assert {"platform", "serving", "chart"} <= {p.name for p in Path("made/use1-a").iterdir()}
+    assert {"platform", "serving", "charts"} <= {p.name for p in Path("made/use1-a").iterdir()}
     assert "made/use1-a" in out and "llama-70b" in out
-    for file in Path("made").rglob("serving/**/*.yaml"):
+    for file in Path("made").glob("*/serving/**/*.yaml"):
         assert all(d["kind"] for d in yaml.safe_load_all(file.read_text(encoding="utf-8")) if d), file
 
 

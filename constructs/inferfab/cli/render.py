@@ -14,7 +14,7 @@ def render_command(
 ) -> None:
     """Write every Kubernetes object that the cells run, a folder a cell, as files that `kubectl apply` takes.
 
-    Terraform installs the same objects as one Helm release a cell; `chart` in each folder is that chart.
+    Terraform installs the same objects as Helm releases; `charts` in each folder holds their charts.
 
     Examples: `inferfab render prod`, `inferfab render prod --out build/prod`
     """

@@ -1,4 +1,4 @@
-"""The serving release of a cell: graphs, models on the nodes, Services."""
+"""A release of a cell's serving stack: graphs and models, or what stands around them."""
 
 from inferfab.kubernetes.local_chart import LocalChart, LocalChartSpec
 from inferfab.kubernetes.release import ChartRelease, ChartReleaseSpec
@@ -10,18 +10,21 @@ from inferfab.terraform import Construct
 class ServingSpec(Record):
     """What the release installs."""
 
+    name: str = "serving"
+    """Of the release and of its chart."""
+    description: str = "What serves in this cell"
     files: dict[str, str]
-    """Name to YAML text; see :func:`inferfab.render.serving.chart_files`."""
+    """Name to YAML text; see :func:`inferfab.render.releases.cell_releases`."""
     live: dict[str, str] = {}
     """Placeholders in the texts, and what Helm puts in their place."""
     namespace: str = "serving"
 
     def chart(self) -> LocalChartSpec:
-        return LocalChartSpec(name="serving", description="What serves in this cell", files=self.files, live=self.live)
+        return LocalChartSpec(name=self.name, description=self.description, files=self.files, live=self.live)
 
 
 class Serving(Construct):
-    """One release a cell, versioned by a digest of its content.
+    """One release, versioned by a digest of its content.
 
     It does not wait: models are larger than any timeout, and going back would take a graph away that serves.
 
@@ -39,10 +42,10 @@ class Serving(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: ServingSpec) -> None:
         super().__init__(scope, construct_id)
-        require_fitting(scope.node.path or construct_id, spec.files)
+        require_fitting(scope.node.path or construct_id, spec.name, spec.files)
         chart = LocalChart(self, "chart", spec.chart())
         release = ChartReleaseSpec(
-            name="serving",
+            name=spec.name,
             chart=chart.path,
             version=chart.version,
             namespace=spec.namespace,

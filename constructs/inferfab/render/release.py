@@ -23,11 +23,11 @@ def release_bytes(files: Mapping[str, str]) -> int:
     return len(base64.b64encode(gzip.compress(release.encode())))
 
 
-def require_fitting(where: str, files: Mapping[str, str]) -> None:
+def require_fitting(cell: str, release: str, files: Mapping[str, str]) -> None:
     """:raises ReleaseTooLargeError: if a release of these files would not fit into its Secret."""
     size = release_bytes(files)
     if size > MOST_BYTES:
         raise ReleaseTooLargeError(
-            f"{where}: the serving release takes {size:,} bytes, and Kubernetes keeps at most {MOST_BYTES:,} in the "
+            f"{cell}: the {release} release takes {size:,} bytes, and Kubernetes keeps at most {MOST_BYTES:,} in the "
             "Secret that holds it, so Helm could not install it: move some pools to another cell"
         )

@@ -8,7 +8,7 @@ from inferfab.render.google import google_files
 from inferfab.render.mig import mig_config, mig_layouts
 from inferfab.render.racks import rack_files
 from inferfab.render.release import require_fitting
-from inferfab.render.serving import chart_files, serving_files
+from inferfab.render.releases import cell_releases
 
 
 def rendered_files(fleet: FleetPlan) -> dict[str, str]:
@@ -30,8 +30,9 @@ def _cell(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
         files["gpu-operator/mig-layouts.yaml"] = mig_config(layouts)
     files |= rack_files(fleet, cell)
     files |= {f"fabric/{path}": text for path, text in google_files(cell).items()}
-    files |= {f"serving/{path}": text for path, text in serving_files(fleet, cell).items()}
-    templates, live = chart_files(fleet, cell)
-    require_fitting(cell.name, templates)
-    chart, _ = chart_folder("serving", "What serves in this cell", templates, live)
-    return files | {f"chart/{path}": text for path, text in chart.items()}
+    for release in cell_releases(fleet, cell):
+        require_fitting(cell.name, release.name, release.templates)
+        chart, _ = chart_folder(release.name, release.description, release.templates, release.live)
+        files |= {f"{release.name}/{path}": text for path, text in release.files.items()}
+        files |= {f"charts/{release.name}/{path}": text for path, text in chart.items()}
+    return files

@@ -65,6 +65,6 @@ def test_a_release_that_fits_no_secret_is_refused() -> None:
     with pytest.raises(
         ReleaseTooLargeError, match=r"^use1-a: the serving release takes 2,\d{3},\d{3} bytes"
     ) as refused:
-        require_fitting("use1-a", {"a.yaml": letters})
+        require_fitting("use1-a", "serving", {"a.yaml": letters})
     assert "move some pools to another cell" in str(refused.value)
     assert release_bytes({"a.yaml": "x: 1\n" * 100_000}) < 20_000, "what repeats is pressed"
