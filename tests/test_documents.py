@@ -1,6 +1,7 @@
 """What the documentation shows of real output is what the commands print."""
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,11 @@ def _tool() -> ModuleType:
     return module
 
 
+@cache
+def _documents() -> dict[Path, str]:
+    return dict(_tool().documents())
+
+
 CURRENT = (
     "README.md",
     "docs/manifests.md",
@@ -30,10 +36,11 @@ CURRENT = (
 )
 
 
+@pytest.mark.slow  # the commands themselves, each a process
 @pytest.mark.parametrize("name", CURRENT)
 def test_documents_are_current(name: str) -> None:
     """`python tools/update_docs.py` would change nothing."""
-    documents = _tool().documents()
+    documents = _documents()
     path = ROOT / name
     assert path.read_text(encoding="utf-8") == documents[path]
 

@@ -1,9 +1,11 @@
 """No fault of an environment is missed in any place of any sound environment."""
 
+import pytest
 from environment_faults import FAULTS, run, sound
 from mutation_run import table
 
 
+@pytest.mark.slow
 def test_every_fault_is_caught_in_every_place() -> None:
     """Each kind of fault, in each pool, role, model or cell of the shipped environments and of one with all parts."""
     injected = list(run())

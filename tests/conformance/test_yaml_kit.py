@@ -63,7 +63,7 @@ def _escape(letter: str) -> str:
 
 def test_json_alone_would_not_do() -> None:
     """json.dumps (and Jinja's tojson) writes an emoji as two surrogates, which YAML does not join."""
-    with pytest.raises(AssertionError, match="half a letter"):
+    with pytest.raises(AssertionError, match=r"half a letter|invalid Unicode"):
         assert_same_in_yaml_1_1_and_1_2(f"a: {json.dumps('😀')}\n")
 
 

@@ -10,6 +10,7 @@ from inferfab.checks.manifests import check_manifests
 from inferfab.manifests.read import read_manifests
 
 
+@pytest.mark.slow
 def test_every_fault_is_caught_in_every_place() -> None:
     """Each kind of fault, in each container or object of each sound manifest in which it can stand."""
     injected = list(run())

@@ -128,6 +128,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
             yield from places(item, (*path, position))
 
 
+@pytest.mark.slow
 def test_any_single_edit_is_refused_or_works() -> None:
     """Each item of each list taken out, and each name changed, one at a time: `read_plan` refuses the plan, or
     tables, pictures and differences are made of it."""

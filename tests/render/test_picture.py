@@ -98,7 +98,8 @@ def spread(cells: int) -> Make:
     return make
 
 
-ENVIRONMENTS: list[Make] = [prod, one_cell, forty_cells, crowded]
+FLEETS: list[Make] = [prod, one_cell, forty_cells, crowded]
+ENVIRONMENTS = [pytest.param(make, marks=pytest.mark.slow) if make is forty_cells else make for make in FLEETS]
 SHAPES = [*ENVIRONMENTS, *(spread(n) for n in (2, 3, 4, 5, 7, 13))]
 
 
@@ -374,7 +375,7 @@ def test_mermaid_links_prefill_to_decode_with_the_rate() -> None:
 
 def test_mermaid_subgraphs_are_closed_and_large_fleets_stay_within_its_limits() -> None:
     """GitHub refuses more than 50,000 characters or 500 edges: 400 pools are shown by tier instead."""
-    for tree in ENVIRONMENTS:
+    for tree in FLEETS:
         text = render_mermaid(planned(tree()))
         lines = [line.strip() for line in text.splitlines()]
         assert sum(line.startswith("subgraph ") for line in lines) == lines.count("end")

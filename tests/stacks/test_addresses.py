@@ -39,6 +39,7 @@ def lost(before: dict[str, Any], after: dict[str, Any]) -> tuple[set[str], set[s
     return old - new, new - old
 
 
+@pytest.mark.slow
 def test_a_pool_taken_from_the_middle_takes_only_its_own() -> None:
     """Neither its neighbours in the file nor those after it move."""
     before, after = body_of("prod"), body_of("prod")
@@ -52,6 +53,7 @@ def test_a_pool_taken_from_the_middle_takes_only_its_own() -> None:
     assert all(".chat-standard-" in address for address in gone), gone
 
 
+@pytest.mark.slow
 def test_a_cell_taken_from_the_middle_takes_only_its_own() -> None:
     """Its stacks, and its records, checks and alarms in the global one."""
     before, after = body_of("prod"), body_of("prod")
@@ -67,6 +69,7 @@ def test_a_cell_taken_from_the_middle_takes_only_its_own() -> None:
     assert any(address.startswith("prod-global ") for address in gone)
 
 
+@pytest.mark.slow
 def test_a_cell_added_at_the_end_moves_nothing() -> None:
     """Growth leaves alone what is there."""
     before, after = body_of("prod"), body_of("prod")
@@ -82,6 +85,7 @@ def test_a_cell_added_at_the_end_moves_nothing() -> None:
     assert all("usw2-a" in address for address in new)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_file_means_nothing() -> None:
     """Cells, pools, models, tiers and keys may be sorted by whoever likes it: what a region's cells share is no cell's,
     and the global stack stands in the first region by name.
@@ -100,6 +104,7 @@ def test_the_order_of_the_file_means_nothing() -> None:
         assert documents[stack] == stacks("prod")[stack]
 
 
+@pytest.mark.slow
 def test_what_is_only_shown_moves_nothing() -> None:
     """Owner, tags, sizes, promises, budget, a model's revision and where users are: none is part of an address."""
     before, after = body_of("prod"), body_of("prod")

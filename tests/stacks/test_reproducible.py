@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ from inferfab.synthesis import stacks_package
 
 SOMEBODY = "u5erofnobody"
 SOMEWHERE = "h0stofnowhere"
+
+
+def _slow_but_dev(names: Iterable[str]) -> list[Any]:
+    """A process a run: the quick set takes one environment."""
+    return [name if name == "dev" else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def synth(name: str, out: Path, *, cwd: Path = ROOT, package: Path = ROOT / "constructs", **environment: str) -> None:
@@ -78,7 +84,7 @@ def test_writing_over_an_earlier_output_is_the_same(tmp_path: Path) -> None:
     assert apart(tree(tmp_path / "fresh"), tree(tmp_path / "used")) == []
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", _slow_but_dev(ALL))
 def test_nothing_in_the_output_tells_where_it_was_made(name: str, tmp_path: Path) -> None:
     """No absolute path of any machine, no user, no host, no date of today, in any file."""
     synth(name, tmp_path / "out")
@@ -127,7 +133,7 @@ def run_app(code: list[str], tmp_path: Path, name: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", _slow_but_dev(ENVIRONMENTS))
 def test_what_cdktf_runs_gives_the_same_as_the_command(name: str, tmp_path: Path) -> None:
     """`python -m stacks` with INFERFAB_ENV and CDKTF_OUTDIR, as cdktf-cli calls it, and `inferfab synth`."""
     synth(name, tmp_path / "command")

@@ -24,6 +24,7 @@ from inferfab.render.serving.lanes import llama_swap_config
 from inferfab.render.templates import render
 from programs import tool
 
+pytestmark = pytest.mark.slow  # it waits for processes
 ENGINE = Path(__file__).with_name("fake_engine.py")
 
 
