@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from cut_fabric_crds import cut
 
 TARGET = Path(__file__).resolve().parents[1] / "tests" / "conformance" / "schemas" / "gateway-crds.json.gz"

@@ -383,6 +383,7 @@ def _cell(
         bucket=names.model_bucket if names else google.model_bucket if google else None,
         egress=network.egress != "none",
         racks=racks,
+        gates=environment.gateway.tiers,
     )
     return CellPlan(
         name=name,

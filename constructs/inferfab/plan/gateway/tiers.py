@@ -9,6 +9,7 @@ from inferfab.plan.aws_names import fit
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.served import ModelPlan
+from inferfab.plan.serving.admission import QUEUE_FACTORS, by_rank, places_of
 from inferfab.plan.serving.entries import EntryPlan
 from inferfab.plan.serving.global_router import TierTarget
 from inferfab.plan.serving.planner import itl_target_ms
@@ -22,9 +23,6 @@ _WAIT_PROMISES = 10
 _PACE_MS = 100.0
 """Between tokens, of a tier that promises nothing: ten a second, slower than any planned batch."""
 _MOST_SECONDS = 86_400
-_QUEUE_FACTORS = (4, 2, 1)
-"""Waiting requests for each place of a batch, by rank: under the same relative overload the last tier's queue is full
-first, so it sheds first. The mission's order."""
 _RETRY_AFTER_SECONDS = (2, 10, 60)
 _SERVICE_LENGTH = 63
 _LEAST_PARALLEL = 1024
@@ -80,21 +78,6 @@ class TierGatePlan(Record):
     affinity: AffinityPlan
 
 
-def queue_limit(gate: TierGate | None, rank: int, places: int) -> int:
-    """Requests that wait in a router for each worker, before it answers 529.
-
-    :param rank: of the tier; 1 is the most important.
-    :param places: of one worker's batch (``--max-num-seqs``).
-    """
-    if gate is not None and gate.queue_per_worker is not None:
-        return gate.queue_per_worker
-    return by_rank(_QUEUE_FACTORS, rank) * max(1, places)
-
-
-def by_rank(values: tuple[int, ...], rank: int) -> int:
-    return values[min(rank, len(values)) - 1]
-
-
 def request_seconds(tier: TierPlan, context_tokens: int) -> int:
     """Longest time of a request: waiting, and an answer as long as the context at the tier's pace; whole minutes."""
     ttft = tier.strictest_ms("ttft") or 0.0
@@ -124,7 +107,7 @@ def plan_tier_gate(
     """:param flow_connections: least number of connections that carry the cell's traffic (plan/locality)."""
     mine = tuple(p for p in pools if p.tier == tier.name)
     context = max(models[name].context_tokens for p in mine for name in p.models)
-    factor = by_rank(_QUEUE_FACTORS, tier.rank)
+    factor = by_rank(QUEUE_FACTORS, tier.rank)
     parallel = max(_LEAST_PARALLEL, sum(_places(p) for p in mine) * (1 + factor))
     workloads = [p.workload for p in mine]
     return TierGatePlan(
@@ -161,14 +144,6 @@ def _places(pool: PoolPlan) -> int:
     if writing:
         return sum(r.workers.max * places_of(r.engine.arguments) for r in writing)
     return sum(pool.shared.packing.instances.values()) * 256 if pool.shared else 0
-
-
-def places_of(arguments: tuple[object, ...]) -> int:
-    """``--max-num-seqs`` of an engine; vLLM's default where it is left to vLLM."""
-    for argument in arguments:
-        if getattr(argument, "flag", None) == "--max-num-seqs":
-            return int(getattr(argument, "value", 0))
-    return 256
 
 
 def pods_service(route: RoutePlan, rack: str | None) -> str:
