@@ -8,7 +8,7 @@ from inferfab.plan.gateway.tiers import RoutePlan, backend_host, pods_service
 from inferfab.plan.serving.global_router import TierTarget
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
-"""Kubernetes puts a node's zone on its pods (KEP-4742, on by default since 1.35), and a rack's nodes have it as zone."""
+"""Kubernetes puts a node's zone on its pods (KEP-4742, on by default since 1.35); a rack is its nodes' zone."""
 
 
 def route_name(tier: str, group: GatewayGroup) -> str:
