@@ -3,12 +3,14 @@
 from inferfab.aws.projection import names_of
 from inferfab.kubernetes import cluster_provider
 from inferfab.kubernetes.platform import (
+    AiGatewaySpec,
     CapacityPublisherSpec,
     CellObjectsSpec,
     CiliumSpec,
     ClusterAutoscalerSpec,
     DynamoPlatformSpec,
     EfaSpec,
+    EnvoyGatewaySpec,
     GatewayBinding,
     GpuOperatorSpec,
     LoadBalancerControllerSpec,
@@ -65,10 +67,9 @@ class PlatformStack(AwsStack):
                     "gateway": GatewayBinding(
                         namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group
                     ),
-                    # A model's token is the only secret there is.
-                    "secret_store": SecretStore(region=cell.region)
-                    if any(model.token_secret for model in fleet.models)
-                    else None,
+                    "secret_store": SecretStore(region=cell.region) if fleet.secrets else None,
+                    "envoy_gateway": envoy_gateway_of(cell),
+                    "ai_gateway": AiGatewaySpec() if gateway.groups else None,
                     "capacity": CapacityPublisherSpec(
                         cell=cell.name,
                         region=cell.region,
@@ -93,6 +94,13 @@ class PlatformStack(AwsStack):
                 }
             ),
         )
+
+
+def envoy_gateway_of(cell: CellPlan) -> EnvoyGatewaySpec | None:
+    limits = cell.gateway.limits
+    if not cell.gateway.groups:
+        return None
+    return EnvoyGatewaySpec(redis=limits.redis, refuse_when_down=limits.refuse_when_down)
 
 
 def mig_of(cell: CellPlan) -> MigSpec | None:

@@ -292,7 +292,6 @@ class FoundationStack(AwsStack):
             kms_key_id=self._key.arn,
             tags={"Name": names.capacity_log_group},
         )
-        secrets = [m.token_secret for m in self._fleet.models if m.token_secret]
         CellControllers(
             self,
             "controllers",
@@ -310,7 +309,14 @@ class FoundationStack(AwsStack):
                 external_secrets=_controller(names.external_secrets_role, accounts.external_secrets),
                 secret_arns=tuple(
                     f"arn:aws:secretsmanager:{self.region}:{self.account_id}:secret:{name}-??????"
-                    for name in dict.fromkeys(secrets)
+                    for name in self._fleet.secrets
+                ),
+                cert_manager=_controller(names.cert_manager_role, accounts.cert_manager)
+                if self._cell.gateway.tls.kind == "acme"
+                else None,
+                certificate_hostnames=(
+                    *(tier.hostname for tier in self._cell.gateway.tiers),
+                    self._cell.gateway.hostname,
                 ),
                 permissions_boundary_arn=self.boundary_arn,
             ),

@@ -3,6 +3,7 @@
 from inferfab.gcp.projection import names_of
 from inferfab.kubernetes.google_provider import google_cluster_provider
 from inferfab.kubernetes.platform import (
+    AiGatewaySpec,
     CellObjectsSpec,
     DynamoPlatformSpec,
     GpuOperatorSpec,
@@ -17,7 +18,7 @@ from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.render.google import google_files
 from inferfab.terraform import App
 
-from .cluster_platform import mig_of
+from .cluster_platform import envoy_gateway_of, mig_of
 from .google_base import GoogleStack
 
 _STORAGE_CLASS = "balanced-encrypted"
@@ -51,6 +52,8 @@ class GooglePlatformStack(GoogleStack):
                 prometheus=PrometheusSpec(storage_class=_STORAGE_CLASS),
                 dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
                 external_secrets=None,
+                envoy_gateway=envoy_gateway_of(cell),
+                ai_gateway=AiGatewaySpec() if cell.gateway.groups else None,
                 gpu_operator=GpuOperatorSpec(dra=bool(cell.serving.claims), cos=True, mig=mig_of(cell)),
                 fabric_objects=google_files(cell),
             ),

@@ -138,11 +138,27 @@ def fabric_crds() -> dict[str, Schema]:
 
 
 @cache
+def gateway_crds() -> dict[str, Schema]:
+    """What tools/cut_gateway_crds.py wrote, by ``apiVersion Kind``."""
+    made: dict[str, Schema] = json.loads(gzip.decompress((HERE / "schemas" / "gateway-crds.json.gz").read_bytes()))
+    return made
+
+
+@cache
+def _gateway_validator(name: str) -> Any:
+    return validator(_with_meta(closed(copy.deepcopy(gateway_crds()[name]))), _definitions())
+
+
+@cache
 def _fabric_validator(name: str) -> Any:
     return validator(_with_meta(closed(copy.deepcopy(fabric_crds()[name]))), _definitions())
 
 
-EXCERPTS = {("external-secrets.io/v1", "ExternalSecret"): "external-secrets-externalsecret.yaml"}
+EXCERPTS = {
+    ("external-secrets.io/v1", "ExternalSecret"): "external-secrets-externalsecret.yaml",
+    ("cert-manager.io/v1", "ClusterIssuer"): "cert-manager-clusterissuer.yaml",
+    ("cert-manager.io/v1", "Certificate"): "cert-manager-certificate.yaml",
+}
 """Kinds of which the repository keeps a schema of the fields that we may render."""
 
 
@@ -153,6 +169,8 @@ def schema_problems(document: Document) -> list[str]:
         return problems(_crd_validator(BY_CRD[kind]), document)
     if " ".join(kind) in fabric_crds():
         return problems(_fabric_validator(" ".join(kind)), document)
+    if " ".join(kind) in gateway_crds():
+        return problems(_gateway_validator(" ".join(kind)), document)
     if kind in EXCERPTS:
         return problems(_excerpt_validator(EXCERPTS[kind]), document)
     if kind in built_in_kinds():

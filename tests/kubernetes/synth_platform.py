@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from inferfab.kubernetes.platform import (
+    AiGatewaySpec,
     CapacityPublisherSpec,
     CellObjectsSpec,
     ClusterAutoscalerSpec,
     DynamoPlatformSpec,
+    EnvoyGatewaySpec,
     GatewayBinding,
     GpuOperatorSpec,
     LoadBalancerControllerSpec,
@@ -46,6 +48,8 @@ def platform_spec(**change: Any) -> PlatformSpec:
         "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
         "gateway": GatewayBinding(namespace="gateway", service="gateway", target_group_name=f"{name}-gateway"),
         "secret_store": SecretStore(region=region),
+        "envoy_gateway": EnvoyGatewaySpec(redis="redis.gateway.svc.cluster.local:6379"),
+        "ai_gateway": AiGatewaySpec(),
         "capacity": CapacityPublisherSpec(
             cell="use1-a",
             region=region,

@@ -72,6 +72,8 @@ def test_each_release_comes_after_what_it_needs() -> None:
         "after"
     ]
     assert {"prometheus", "external-secrets", "aws-load-balancer-controller"} <= found["cell-edge"]["after"]
+    # Its controller watches kinds of both, and does not start without them.
+    assert {"eg", "aieg-crd"} <= found["aieg"]["after"]
 
 
 def test_addresses_of_releases_are_stable() -> None:
@@ -80,8 +82,9 @@ def test_addresses_of_releases_are_stable() -> None:
     assert {address.rsplit("_", 1)[0] for address in found} == {
         f"platform_{name}_release"
         for name in (
-            "aws-efa-k8s-device-plugin", "aws-load-balancer-controller", "cell-edge", "cell-objects", "cert-manager",
-            "cluster-autoscaler", "dynamo-platform", "external-secrets", "gpu-operator", "keda",
+            "ai-gateway", "ai-gateway-crds", "aws-efa-k8s-device-plugin", "aws-load-balancer-controller", "cell-edge",
+            "cell-objects", "cert-manager", "cluster-autoscaler", "dynamo-platform", "envoy-gateway",
+            "external-secrets", "gpu-operator", "keda",
             "kube-prometheus-stack",
         )
     }  # fmt: skip

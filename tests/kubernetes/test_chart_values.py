@@ -32,7 +32,12 @@ _FULL: dict[str, Values] = {
 }
 """Values with everything that the specs can set."""
 
-_FILES = {name: f"{name}.values.yaml" for name in _FULL} | {"dynamo-platform": "dynamo-platform-1.2.0-fork.values.yaml"}
+_FILES = {name: f"{name}.values.yaml" for name in _FULL} | {
+    "dynamo-platform": "dynamo-platform-1.2.0-fork.values.yaml",
+    "envoy-gateway": "gateway-helm.values.yaml",
+    "ai-gateway": "ai-gateway-helm.values.yaml",
+    "ai-gateway-crds": "ai-gateway-crds-helm.values.yaml",
+}
 
 _FREE = {
     ("kube-prometheus-stack", "prometheus.prometheusSpec.storageSpec"),
@@ -40,6 +45,8 @@ _FREE = {
     ("kube-prometheus-stack", "alertmanager.alertmanagerSpec.storage"),
     ("cluster-autoscaler", "extraArgs"),
     ("cert-manager", "config"),
+    # An EnvoyGateway object, which the chart passes on.
+    ("envoy-gateway", "config.envoyGateway"),
     ("gpu-operator", "migManager.config.data"),
     ("aws-load-balancer-controller", "controllerConfig.featureGates"),
 }

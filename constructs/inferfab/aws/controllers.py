@@ -30,6 +30,10 @@ class CellControllersSpec(AccountSpec):
     """Default: none; nothing in the cluster reads secrets."""
     secret_arns: tuple[str, ...] = ()
     """Secrets that External Secrets may read; a pattern may end in ``-??????``, the suffix that AWS appends."""
+    cert_manager: Controller | None = None
+    """Default: none; no certificate is proven by DNS."""
+    certificate_hostnames: tuple[str, ...] = ()
+    """Names whose challenge records cert-manager may write, and no others."""
     permissions_boundary_arn: str | None = None
     """Default: no boundary."""
 
@@ -71,6 +75,8 @@ class CellControllers(Construct):
         self._role("capacity", spec.capacity_publisher, _publisher(spec), lists=False)
         if spec.external_secrets is not None and spec.secret_arns:
             self._role("secrets", spec.external_secrets, _secrets(spec), lists=False)
+        if spec.cert_manager is not None and spec.certificate_hostnames:
+            self._role("certificates", spec.cert_manager, _certificates(spec), lists=True)
 
     def _role(self, id: str, controller: Controller, statements: list[Statement], *, lists: bool) -> None:
         spec = self._spec
@@ -179,4 +185,38 @@ def _secrets(spec: CellControllersSpec) -> list[Statement]:
             "Action": ["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"],
             "Resource": list(spec.secret_arns),
         }
+    ]
+
+
+def _certificates(spec: CellControllersSpec) -> list[Statement]:
+    """Source: cert-manager documentation, ACME DNS01 with Route 53; condition keys of the service authorization
+    reference."""
+    names = [f"_acme-challenge.{name}" for name in spec.certificate_hostnames]
+    return [
+        _describe(["route53:ListHostedZonesByName"]),
+        {
+            "Sid": "Follow",
+            "Effect": "Allow",
+            "Action": ["route53:GetChange"],
+            "Resource": f"arn:{spec.partition}:route53:::change/*",
+        },
+        {
+            "Sid": "Zone",
+            "Effect": "Allow",
+            "Action": ["route53:ListResourceRecordSets"],
+            "Resource": f"arn:{spec.partition}:route53:::hostedzone/*",
+        },
+        {
+            "Sid": "Prove",
+            "Effect": "Allow",
+            "Action": ["route53:ChangeResourceRecordSets"],
+            # The zone's id is not known beforehand; the names are.
+            "Resource": f"arn:{spec.partition}:route53:::hostedzone/*",
+            "Condition": {
+                "ForAllValues:StringEquals": {
+                    "route53:ChangeResourceRecordSetsNormalizedRecordNames": names,
+                    "route53:ChangeResourceRecordSetsRecordTypes": ["TXT"],
+                }
+            },
+        },
     ]

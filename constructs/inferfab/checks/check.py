@@ -16,6 +16,7 @@ import inferfab.checks.entrances
 import inferfab.checks.fabric
 import inferfab.checks.file_rules
 import inferfab.checks.flag_owners
+import inferfab.checks.gateway
 import inferfab.checks.gcp
 import inferfab.checks.host_memory
 import inferfab.checks.joining
@@ -62,6 +63,7 @@ import inferfab.checks.serving.updates
 import inferfab.checks.serving.volumes
 import inferfab.checks.shared_models
 import inferfab.checks.system_nodes
+import inferfab.checks.tenants
 import inferfab.checks.tier_order
 import inferfab.checks.traffic
 import inferfab.checks.traffic_profiles

@@ -7,12 +7,14 @@ from pydantic import AfterValidator, Field
 from inferfab.environment.base import Cidr, Input, Items, Name, impossible, matching
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
+from inferfab.environment.gateway import Gateway
 from inferfab.environment.money import Budget, Prices
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
 from inferfab.environment.routing import Routing
 from inferfab.environment.rule_changes import RuleChange
 from inferfab.environment.served_models import ServedModel
+from inferfab.environment.tenants import Tenant
 from inferfab.environment.tiers import Tier
 
 _TAKEN = {
@@ -123,6 +125,10 @@ class Environment(Input):
     """Where pools run: each cell is one zone, one cluster, one fabric."""
     routing: Routing | None = None
     """Default: no names in DNS; each cell answers under its load balancer's own."""
+    gateway: Gateway = Gateway()
+    """What the gateways of all cells ask of a request. Default: as described there."""
+    tenants: Annotated[dict[Name, Tenant], Field(max_length=200)] = {}
+    """Who may use which tier, and how much of it. Default: nobody is told apart."""
     kept_apart: KeptApart = KeptApart()
     """Default: no other ranges are known."""
     alerts: Alerts = Alerts()

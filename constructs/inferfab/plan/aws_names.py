@@ -35,6 +35,8 @@ class AwsCellNames(Record):
     ebs_csi_role: str
     external_secrets_role: str
     capacity_publisher_role: str
+    cert_manager_role: str = ""
+    """Empty in plans of earlier releases."""
     model_reader_role: str
     model_bucket: str
     """One a region and environment; cells of a region share it."""
@@ -93,6 +95,7 @@ def aws_cell_names(
         ebs_csi_role=role("ebs-csi"),
         external_secrets_role=role("secrets"),
         capacity_publisher_role=role("capacity"),
+        cert_manager_role=role("certificates"),
         model_reader_role=role("models"),
         model_bucket=fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
         alerts_topic_arn=f"arn:aws:sns:{region}:{account_id}:{_alerts_topic(environment)}",

@@ -3,7 +3,7 @@
 import json
 from datetime import date
 
-from pydantic import NonNegativeInt, PositiveInt, ValidationError
+from pydantic import PositiveInt, ValidationError
 
 from inferfab.catalog.engines import EnginePair, engine_pairs
 from inferfab.catalog.instances import Cloud, RoceNics, instances
@@ -16,6 +16,7 @@ from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
+from inferfab.plan.gateway.gateway import GatewayPlan, plan_gateway
 from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
@@ -56,20 +57,6 @@ class Ownership(Record):
     """Who is asked to subscribe to alarms and budget."""
     kept_apart: KeptApart
     """Ranges of storage and training, which GPU nodes do not reach but for the storage ports."""
-
-
-class GatewayPlan(Record):
-    """The cell's entrance. Load balancer, security groups, Service and pods read these ports."""
-
-    replicas: NonNegativeInt
-    public: bool
-    namespace: str = "gateway"
-    service: str = "gateway"
-    port: PositiveInt = 8443
-    """TLS, on the pods."""
-    health_port: PositiveInt = 19003
-    """Envoy Gateway's readiness port of the proxy pods."""
-    health_path: str = "/ready"
 
 
 class CellPlan(Record):
@@ -193,6 +180,13 @@ class FleetPlan(Record):
             )
             for region in sorted(names)
         )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names in the secret store that clusters read: tokens of models, keys of tenants."""
+        tokens = [model.token_secret for model in self.models if model.token_secret]
+        keys = [tenant.api_key for cell in self.cells for tenant in cell.gateway.tenants if tenant.api_key]
+        return tuple(dict.fromkeys((*tokens, *keys)))
 
     @property
     def gpus(self) -> Bounds:
@@ -372,6 +366,25 @@ def _cell(
     fabric = plan_cell_fabric(cell, kind)
     racks = plan_racks(cell.racks, network, fabric.marking, groups) if cell.racks and fabric.marking else None
     complete = racks.complete_pools if racks else ()
+    locality = plan_locality(
+        cell,
+        pools,
+        complete=all(p.name in complete for p in pools if p.kv_transfer),
+        gateways=cell.gateways.replicas,
+    )
+    serving = plan_serving(
+        pair,
+        environment.engine.image_registry,
+        tiers,
+        models,
+        pools,
+        groups,
+        cloud=cell.cloud,
+        bucket=names.model_bucket if names else google.model_bucket if google else None,
+        egress=network.egress != "none",
+        racks=racks,
+        gates=environment.gateway.tiers,
+    )
     return CellPlan(
         name=name,
         cloud=cell.cloud,
@@ -387,29 +400,23 @@ def _cell(
         network=network,
         fabric=fabric,
         racks=racks,
-        locality=plan_locality(
-            cell,
+        locality=locality,
+        gateway=plan_gateway(
+            environment,
+            name,
+            tiers,
+            models,
             pools,
-            complete=all(p.name in complete for p in pools if p.kv_transfer),
-            gateways=cell.gateways.replicas,
+            serving,
+            locality=locality,
+            racks=racks,
+            address_name=google.address if google else None,
         ),
-        gateway=GatewayPlan(replicas=cell.gateways.replicas, public=cell.gateways.public),
         system_instance=cell.system_nodes.instance or _DEFAULT_SYSTEM_INSTANCE[cell.cloud],
         system_nodes=cell.system_nodes.count,
         node_groups=groups,
         pools=pools,
-        serving=plan_serving(
-            pair,
-            environment.engine.image_registry,
-            tiers,
-            models,
-            pools,
-            groups,
-            cloud=cell.cloud,
-            bucket=names.model_bucket if names else google.model_bucket if google else None,
-            egress=network.egress != "none",
-            racks=racks,
-        ),
+        serving=serving,
         cost=_sum([p.pool.cost for p in placed]),
     )
 

@@ -21,6 +21,7 @@ class ServiceAccounts(Record):
     load_balancer_controller: ServiceAccount
     external_secrets: ServiceAccount
     capacity_publisher: ServiceAccount
+    cert_manager: ServiceAccount
     model_cache: ServiceAccount
     """Fetches models to the nodes."""
 
@@ -37,5 +38,6 @@ def service_accounts() -> ServiceAccounts:
         load_balancer_controller=of("aws-load-balancer-controller", "aws-load-balancer-controller"),
         external_secrets=of("external-secrets", "external-secrets"),
         capacity_publisher=of("kube-prometheus-stack", "capacity-publisher"),
+        cert_manager=of("cert-manager", "cert-manager"),
         model_cache=ServiceAccount(namespace=SERVING_NAMESPACE, name="model-cache"),
     )

@@ -3,6 +3,7 @@
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
+from inferfab.render.gateway import gateway_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -29,7 +30,7 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
-    found = (_serving(fleet, cell),)
+    found = (_serving(fleet, cell), _gateway(cell))
     return tuple(release for release in found if release.files)
 
 
@@ -42,4 +43,15 @@ def _serving(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
         files=serving_files(fleet, cell),
         templates=templates,
         live=live,
+    )
+
+
+def _gateway(cell: CellPlan) -> CellRelease:
+    files = gateway_files(cell)
+    return CellRelease(
+        name="gateway",
+        description="The entrance of this cell",
+        namespace=cell.gateway.namespace,
+        files=files,
+        templates=flat(files),
     )

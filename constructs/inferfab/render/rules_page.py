@@ -14,6 +14,7 @@ FAMILIES = {
     "ENV": "The environment file itself",
     "FAB": "Fabric and transport",
     "GCP": "Google Cloud",
+    "GTW": "Gateways",
     "MAN": "Manifests as files",
     "MEM": "Memory",
     "NAM": "Names",
@@ -25,6 +26,7 @@ FAMILIES = {
     "REF": "References",
     "SCL": "Scaling and its owners",
     "SRV": "Serving: what reaches nodes, claims, what is joined",
+    "TEN": "Tenants",
     "TRF": "Traffic profiles",
 }
 """What the letters in the middle of an id stand for."""

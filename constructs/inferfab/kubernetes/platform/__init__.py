@@ -9,6 +9,7 @@ from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
 from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
 from inferfab.kubernetes.platform.efa import EfaSpec
 from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
+from inferfab.kubernetes.platform.gateways import AiGatewaySpec, EnvoyGatewaySpec
 from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec, MigSpec
 from inferfab.kubernetes.platform.keda import KedaSpec, ScalableKind
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
@@ -19,6 +20,7 @@ from inferfab.plan.prometheus import prometheus_url
 from inferfab.render.mig import MigDevices
 
 __all__ = [
+    "AiGatewaySpec",
     "CapacityPublisherSpec",
     "CellObjectsSpec",
     "CertManagerSpec",
@@ -27,6 +29,7 @@ __all__ = [
     "DynamoPlatformSpec",
     "EfaPlugin",
     "EfaSpec",
+    "EnvoyGatewaySpec",
     "ExternalSecretsSpec",
     "FreeCapacity",
     "GatewayBinding",

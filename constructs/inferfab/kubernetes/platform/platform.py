@@ -15,6 +15,7 @@ from inferfab.kubernetes.platform.dynamo import DynamoPlatformSpec
 from inferfab.kubernetes.platform.edge import GatewayBinding, SecretStore
 from inferfab.kubernetes.platform.efa import EfaSpec
 from inferfab.kubernetes.platform.external_secrets import ExternalSecretsSpec
+from inferfab.kubernetes.platform.gateways import AiGatewaySpec, EnvoyGatewaySpec
 from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec
 from inferfab.kubernetes.platform.keda import KedaSpec
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
@@ -44,6 +45,10 @@ class PlatformSpec(Record):
     """AWS: puts the gateway's pods into a target group. Default: the gateway's Service has an address of its own."""
     secret_store: SecretStore | None = None
     """Where External Secrets takes secrets from. It is never ready while its role may read none. Default: no store."""
+    envoy_gateway: EnvoyGatewaySpec | None = None
+    """Makes proxies of Gateways, and brings the Gateway API. Default: not installed."""
+    ai_gateway: AiGatewaySpec | None = None
+    """Its extension for models and tokens. Default: not installed."""
     capacity: CapacityPublisherSpec | None = None
     """AWS: publishes free capacity to CloudWatch. Default: nobody hears of it."""
     cert_manager: CertManagerSpec = CertManagerSpec()
@@ -73,6 +78,8 @@ class PlatformSpec(Record):
             problems.append("cluster_autoscaler.kubernetes is not the cluster's version")
         if self.gateway and self.gateway.namespace not in self.cell_objects.namespaces:
             problems.append(f'cell_objects.namespaces lacks the gateway\'s "{self.gateway.namespace}"')
+        if self.ai_gateway and not self.envoy_gateway:
+            problems.append("ai_gateway is an extension of envoy_gateway, which is not installed")
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -89,6 +96,11 @@ class PlatformSpec(Record):
             values["external-secrets"] = self.external_secrets.values()
         if self.load_balancer_controller:
             values["aws-load-balancer-controller"] = self.load_balancer_controller.values()
+        if self.envoy_gateway:
+            values["envoy-gateway"] = self.envoy_gateway.values()
+        if self.ai_gateway:
+            values["ai-gateway-crds"] = {}
+            values["ai-gateway"] = self.ai_gateway.values()
         if self.cluster_autoscaler:
             values["cluster-autoscaler"] = self.cluster_autoscaler.values()
         if self.network_operator:
@@ -157,6 +169,10 @@ class Platform(Construct):
             edge.append(self._install("external-secrets", prometheus))
         if spec.load_balancer_controller:
             edge.append(self._install("aws-load-balancer-controller", prometheus))
+        if spec.envoy_gateway:
+            gateway = self._install("envoy-gateway", cert_manager, prometheus)
+            if spec.ai_gateway:
+                self._install("ai-gateway", self._install("ai-gateway-crds", prometheus), gateway)
         if spec.cluster_autoscaler:
             self._install("cluster-autoscaler", prometheus)
         gpus = self._install("gpu-operator", prometheus)

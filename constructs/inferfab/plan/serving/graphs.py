@@ -1,7 +1,10 @@
 """Graphs of one pool: a whole pool, a graph a role behind a router over tiers, or a graph a model that shares."""
 
+from collections.abc import Sequence
+
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import instances
+from inferfab.environment.gateway import TierGate
 from inferfab.environment.pools import Locality
 from inferfab.plan.aws_names import fit
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
@@ -10,6 +13,7 @@ from inferfab.plan.pools import PoolPlan
 from inferfab.plan.racks.racks import RACK_LABEL, RacksPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
+from inferfab.plan.serving.admission import places_of, queue_limit
 from inferfab.plan.serving.component import ComponentPlan, GraphPlan, KvTransferPolicy
 from inferfab.plan.serving.entries import entry_name
 from inferfab.plan.serving.frontends import BACKEND_ENDPOINT, PREFILL_ENDPOINT, frontend, local_router, planner
@@ -36,6 +40,13 @@ class GraphContext(Record):
     models: dict[str, ModelPlan]
     tiers: dict[str, TierPlan]
     racks: RacksPlan | None = None
+    gates: dict[str, TierGate] = {}
+    """What the gateway section says of tiers."""
+
+    def queue_limit(self, tier: str, workers: Sequence[ComponentPlan]) -> int:
+        """Requests that wait for each worker; where kinds differ, by the larger batch: it is what writes answers."""
+        places = max((places_of(worker.arguments) for worker in workers), default=1)
+        return queue_limit(self.gates.get(tier), self.tiers[tier].rank, places)
 
     def group(self, name: str) -> NodeGroupPlan:
         return next(g for g in self.groups if g.name == name)
@@ -124,6 +135,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
             prefix_caching=_tells(workers),
             routers=front.replicas,
             prefill_only=names == ("prefill",),
+            queue_limit=at.queue_limit(tier.name, workers),
         ),
         planner=asked,
         kv_transfer_policy=policy,
@@ -211,5 +223,11 @@ def _shared(pool: PoolPlan, name: str, at: GraphContext) -> GraphPlan:
             frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True),
             worker,
         ),
-        router_policy=router_policy(pool.tier, prefix_caching=False, routers=pool.frontends, prefill_only=False),
+        router_policy=router_policy(
+            pool.tier,
+            prefix_caching=False,
+            routers=pool.frontends,
+            prefill_only=False,
+            queue_limit=at.queue_limit(pool.tier, (worker,)),
+        ),
     )

@@ -1,6 +1,6 @@
 """What a KV-aware router is told (``--router-policy-config``)."""
 
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 
 from inferfab.record import Record
 
@@ -22,13 +22,21 @@ class RouterPolicy(Record):
     """False for prefill only: its requests write no answer, so no cache grows with them."""
     prefill_busy_threshold_frac: PositiveFloat = 1.0
     """A request waits in the router while every worker has this share of a forward pass of prompt tokens to read."""
+    request_queue_limit_per_worker: PositiveInt | None = None
+    """So many requests wait for each worker; more are refused with 529. None in plans of earlier releases: no end."""
 
 
-def router_policy(tier: str, *, prefix_caching: bool, routers: int, prefill_only: bool) -> RouterPolicy:
-    """:param prefill_only: the graph has no workers that write answers."""
+def router_policy(
+    tier: str, *, prefix_caching: bool, routers: int, prefill_only: bool, queue_limit: int
+) -> RouterPolicy:
+    """
+    :param prefill_only: the graph has no workers that write answers.
+    :param queue_limit: requests that wait for each worker (:mod:`inferfab.plan.serving.admission`).
+    """
     return RouterPolicy(
         family=tier,
         use_kv_events=prefix_caching,
         router_replica_sync=routers > 1,
         router_track_active_blocks=not prefill_only,
+        request_queue_limit_per_worker=queue_limit,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from inferfab.catalog.engines import EnginePair
+from inferfab.environment.gateway import TierGate
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
@@ -61,6 +62,7 @@ def plan_serving(
     bucket: str | None,
     egress: bool,
     racks: RacksPlan | None = None,
+    gates: dict[str, TierGate] | None = None,
 ) -> ServingPlan:
     """Graphs, routers over tiers, Services, and the models on the nodes."""
     at = GraphContext(
@@ -71,6 +73,7 @@ def plan_serving(
         models=models,
         tiers=tiers,
         racks=racks,
+        gates=gates or {},
     )
     joined, without = _joined(pools, tiers, models)
     graphs: list[GraphPlan] = []

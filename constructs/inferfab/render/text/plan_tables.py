@@ -10,6 +10,7 @@ from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
 from inferfab.render.text.fabric_tables import fabric_tables
+from inferfab.render.text.gateway_tables import gateway_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
 from inferfab.render.text.serving_tables import answers
 from inferfab.render.text.tables import plain, table_of
@@ -33,6 +34,7 @@ def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) 
         answers(fleet),
         _cost(fleet),
         _routing(fleet),
+        *gateway_tables(fleet),
         *fabric_tables(fleet),
     ):
         if table is not None:

@@ -1,0 +1,5 @@
+"""The gateway release of a cell."""
+
+from inferfab.render.gateway.files import gateway_files
+
+__all__ = ["gateway_files"]

@@ -1,0 +1,159 @@
+"""The files of a cell's gateway release."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from inferfab.catalog.charts import charts, image
+from inferfab.plan.draining import DRAIN_SECONDS
+from inferfab.plan.fleet import CellPlan
+from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
+from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE
+from inferfab.plan.racks.racks import RACK_LABEL
+from inferfab.render.gateway.limits import rate_rules
+from inferfab.render.gateway.routes import backends, route_name, routes
+from inferfab.render.templates import render
+
+TENANT_HEADER = "x-inferfab-tenant"
+"""Whose a request is: set by the gateway from its credential."""
+STRIPPED = (
+    "x-tenant-id",
+    "x-worker-instance-id",
+    "x-prefill-instance-id",
+    "x-prefill-dp-rank",
+    "x-dp-rank",
+    "x-data-parallel-rank",
+    "x-bypass-remote-prefill",
+    "x-bypass-remote-backend",
+)
+"""Headers by which Dynamo's frontend lets itself be steered (strings of ai-dynamo-runtime 1.6.1)."""
+STRIPPED_PREFIXES = ("x-inferfab-", "x-dynamo-", "x-ai-eg-", "x-gateway-")
+
+
+def gateway_files(cell: CellPlan) -> dict[str, str]:
+    """Every object of the release: relative path to YAML text; empty for a cell without gateways."""
+    return dict(sorted(_files(cell))) if cell.gateway.groups else {}
+
+
+def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
+    gateway = cell.gateway
+    listeners = _listeners(gateway)
+    shared: dict[str, Any] = {"gateway": gateway, "groups": gateway.groups, "tenant_header": TENANT_HEADER}
+    longest = max(tier.timeout_seconds for tier in gateway.tiers)
+    yield (
+        "gateways.yaml",
+        render(
+            "gateway/gateways.yaml.j2",
+            gateway=gateway,
+            groups=[_group(cell, group) for group in gateway.groups],
+            listeners=listeners,
+            rack_label=RACK_LABEL,
+            drain_seconds=DRAIN_SECONDS,
+        ),
+    )
+    yield "service.yaml", render("gateway/service.yaml.j2", gateway=gateway, google=cell.cloud == "gcp")
+    yield (
+        "clients.yaml",
+        render(
+            "gateway/clients.yaml.j2",
+            longest_seconds=longest,
+            stripped=STRIPPED,
+            stripped_prefixes=STRIPPED_PREFIXES,
+            **shared,
+        ),
+    )
+    yield (
+        "routes.yaml",
+        render(
+            "gateway/routes.yaml.j2",
+            gateway=gateway,
+            backends=backends(gateway),
+            routes=routes(gateway),
+            serving_namespace=SERVING_NAMESPACE,
+        ),
+    )
+    yield (
+        "traffic.yaml",
+        render(
+            "gateway/traffic.yaml.j2",
+            tiers=[
+                {
+                    **tier.model_dump(),
+                    "route_names": [route_name(tier.tier, group) for group in gateway.groups],
+                    "rules": rate_rules(gateway, tier.tier),
+                }
+                for tier in gateway.tiers
+            ],
+            racks=len(gateway.groups) > 1,
+            **shared,
+        ),
+    )
+    if gateway.authentication.kind != "none":
+        yield "access.yaml", _access(cell, shared)
+    if gateway.tls.kind != "secret":
+        yield (
+            "certificates.yaml",
+            render(
+                "gateway/certificates.yaml.j2",
+                tls=gateway.tls,
+                listeners=listeners,
+                namespace=gateway.namespace,
+                region=cell.region,
+            ),
+        )
+    yield (
+        "network-policies.yaml",
+        render(
+            "gateway/network_policies.yaml.j2",
+            gateway=gateway,
+            metrics_namespace=charts()["kube-prometheus-stack"].namespace,
+            controller_namespace=charts()["envoy-gateway"].namespace,
+        ),
+    )
+    if gateway.limits.own_redis:
+        yield (
+            "redis.yaml",
+            render(
+                "gateway/redis.yaml.j2",
+                namespace=gateway.namespace,
+                image=image("valkey").reference,
+                refuse=gateway.limits.refuse_when_down,
+            ),
+        )
+    housed = [tenant for tenant in gateway.tenants if tenant.namespace]
+    if housed:
+        yield (
+            "tenants.yaml",
+            render("gateway/tenants.yaml.j2", tenants=housed, gateway=gateway, cell_cidr=cell.network.cidr),
+        )
+
+
+def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
+    """A name each, with a certificate of its own: a connection to one tier's name can ask for no other's."""
+    own = gateway.tls.secret
+
+    def listener(name: str, hostname: str, why: str) -> dict[str, Any]:
+        names = list(dict.fromkeys((hostname, gateway.hostname)))
+        return {"name": name, "hostname": hostname, "why": why, "secret": own or f"tls-{name}", "names": names}
+
+    tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
+    return [*tiers, listener("cell", gateway.hostname, "The cell's own name: its health, and nothing else.")]
+
+
+def _group(cell: CellPlan, group: GatewayGroup) -> dict[str, Any]:
+    here = f"cells.{cell.name}."
+    return {
+        **group.model_dump(),
+        "replicas_from": here + ("racks.gateways_per_rack" if group.rack else "gateways.replicas"),
+    }
+
+
+def _access(cell: CellPlan, shared: dict[str, Any]) -> str:
+    gateway = cell.gateway
+    return render(
+        "gateway/access.yaml.j2",
+        tiers=[{"tier": tier.tier, "tenants": gateway.tenants_of(tier.tier)} for tier in gateway.tiers],
+        # Google cells have no External Secrets: there the Secrets are made by hand.
+        external=[t for t in gateway.tenants if t.credential and t.tiers] if cell.cloud == "aws" else [],
+        store=SECRET_STORE,
+        **shared,
+    )

@@ -1,0 +1,80 @@
+"""Which request goes to which pods."""
+
+import json
+from typing import Any
+
+from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
+from inferfab.plan.gateway.tiers import RoutePlan, backend_host, pods_service
+from inferfab.plan.serving.global_router import TierTarget
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+"""Kubernetes puts a node's zone on its pods (KEP-4742, on by default since 1.35); a rack is its nodes' zone."""
+
+
+def route_name(tier: str, group: GatewayGroup) -> str:
+    """Of the AIGatewayRoute, and of the HTTPRoute that is made of it."""
+    return f"{tier}-{group.rack}" if group.rack else tier
+
+
+def nvext(target: TierTarget | None) -> str:
+    """What stands for the client's ``nvext``; empty where no router reads it, so that nobody jumps a queue."""
+    if target is None:
+        return "{}"
+    value = {
+        "router": {"ttft_target": target.ttft_ms, "itl_target": target.itl_ms},
+        "agent_hints": {"priority": target.min_priority},
+    }
+    return json.dumps(value, separators=(",", ":"))
+
+
+def backends(gateway: GatewayPlan) -> list[dict[str, Any]]:
+    """A headless Service for each model of a tier, in each rack."""
+    found = []
+    for tier in gateway.tiers:
+        for route in tier.routes:
+            for group in gateway.groups:
+                rack = group.rack
+                service = pods_service(route, rack)
+                where = f" in {rack}" if rack else ""
+                found.append(
+                    {
+                        "service": service,
+                        "why": f"Pods that answer for {route.model} of tier {tier.tier}{where}, each by its address.",
+                        "host": backend_host(service),
+                        "port": route.port,
+                        "selects": {**route.selects, **({ZONE_LABEL: rack} if rack else {})},
+                    }
+                )
+    return found
+
+
+def routes(gateway: GatewayPlan) -> list[dict[str, Any]]:
+    """One for each tier and group of instances."""
+    return [
+        {
+            "name": route_name(tier.tier, group),
+            "tier": tier.tier,
+            "group": group.name,
+            "hostname": tier.hostname,
+            "timeout_seconds": tier.timeout_seconds,
+            "rules": [
+                {
+                    "name": route.model,
+                    "names": route.names,
+                    "nvext": nvext(route.target),
+                    "backends": _backends(route, group),
+                }
+                for route in tier.routes
+            ],
+        }
+        for tier in gateway.tiers
+        for group in gateway.groups
+    ]
+
+
+def _backends(route: RoutePlan, group: GatewayGroup) -> list[dict[str, Any]]:
+    if group.rack is None:
+        return [{"service": route.service, "priority": None, "why": ""}]
+    order = (group.rack, *group.spills_to)
+    why = ["Its own rack."] + [f"Only while no rack before {rack} answers." for rack in order[1:]]
+    return [{"service": pods_service(route, rack), "priority": n, "why": why[n]} for n, rack in enumerate(order)]
