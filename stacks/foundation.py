@@ -32,6 +32,7 @@ from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.groups import SYSTEM_LABELS
+from inferfab.plan.quotas import SYSTEM_GROWTH
 from inferfab.plan.service_accounts import ServiceAccount, service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
@@ -181,7 +182,7 @@ class FoundationStack(AwsStack):
                 subnet_ids=network.system_subnet_ids,
                 min_nodes=cell.system_nodes,
                 desired_nodes=cell.system_nodes,
-                max_nodes=cell.system_nodes * 2,
+                max_nodes=cell.system_nodes * SYSTEM_GROWTH,
                 kms_key_arn=self._key.arn,
                 kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
