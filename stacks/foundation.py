@@ -202,6 +202,7 @@ class FoundationStack(AwsStack):
                     ebs_csi_role_name=self._names.ebs_csi_role,
                     kms_key_arn=self._key.arn,
                     node_selector=SYSTEM_LABELS,
+                    volume_tags=self._node_tags(),
                     permissions_boundary_arn=self.boundary_arn,
                 ),
                 after=group.ready,
@@ -233,6 +234,7 @@ class FoundationStack(AwsStack):
         node_role_arn: str,
         after: tuple[ITerraformDependable, ...],
     ) -> None:
+        tiers = {pool.name: pool.tier for pool in self._cell.pools}
         for group in self._cell.node_groups:
             GpuNodeGroup(
                 self,
@@ -244,7 +246,12 @@ class FoundationStack(AwsStack):
                     kms_key_arn=self._key.arn,
                     subnet_id=network.inference_subnet_id,
                     security_group_ids=(fabric.security_group_id,),
-                    tags={**self._node_tags(), "inferfab-pool": group.pool, "inferfab-role": group.role},
+                    tags={
+                        **self._node_tags(),
+                        "inferfab-pool": group.pool,
+                        "inferfab-role": group.role,
+                        "inferfab-tier": tiers[group.pool],
+                    },
                 ),
                 after=after,
             )
@@ -329,7 +336,8 @@ class FoundationStack(AwsStack):
                 region=self.region,
                 name=names.model_reader_role,
                 bucket=names.model_bucket,
-                key_alias=names.models_key,
+                key_alias=names.models_key if names.model_bucket_made else None,
+                key_arn=names.model_bucket_key_arn,
                 prefixes=cache.store_prefixes(names.model_bucket),
                 other_sources=cache.other_sources(names.model_bucket),
                 cluster=cluster.name,

@@ -84,6 +84,12 @@ RESERVED = {
 }  # fmt: skip
 WHOLE: Mapping[tuple[str, str], Say] = {
     ("sts", "GetCallerIdentity"): {"Account": "111122223333"},
+    ("ce", "ListCostAllocationTags"): {
+        "CostAllocationTags": [
+            {"TagKey": f"inferfab-{key}", "Status": "Active"}
+            for key in ("environment", "owner", "cell", "pool", "tier")
+        ]
+    },
     ("iam", "GetRole"): {"Role": {}},
     ("iam", "SimulatePrincipalPolicy"): allowed,
     ("service-quotas", "GetServiceQuota"): quota,

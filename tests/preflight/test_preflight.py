@@ -239,6 +239,17 @@ def test_permissions_are_simulated() -> None:
     assert [r.found for r in refused] == ["not on every resource: eks:CreateCluster"]
 
 
+def test_cost_tags() -> None:
+    """The budget counts by a tag, and reads zero until the payer has activated it."""
+    assert row(report(), "account", "cost").status == "ok"
+    off = [{"TagKey": "inferfab-environment", "Status": "Inactive"}]
+    found = row(report({("ce", "ListCostAllocationTags"): {"CostAllocationTags": off}}), "account", "cost")
+    assert found.status == "missing"
+    assert found.do.endswith("TagKey=inferfab-environment,Status=Active")
+    none = row(report({("ce", "ListCostAllocationTags"): {}}), "account", "cost")
+    assert none.status == "unknown"
+
+
 def test_names() -> None:
     """There, public, and delegated to the servers that Route 53 gave it."""
     assert row(report(), "dns").status == "ok"

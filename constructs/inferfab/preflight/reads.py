@@ -6,6 +6,7 @@ The one list: the reader refuses any other call, and the IAM policy is written f
 import json
 
 READS: dict[tuple[str, str], str] = {
+    ("ce", "ListCostAllocationTags"): "ce:ListCostAllocationTags",
     ("ec2", "DescribeAddresses"): "ec2:DescribeAddresses",
     ("ec2", "DescribeAvailabilityZones"): "ec2:DescribeAvailabilityZones",
     ("ec2", "DescribeCapacityReservationTopology"): "ec2:DescribeCapacityReservationTopology",

@@ -31,6 +31,10 @@ def role_probes(fleet: FleetPlan, reader: Reader) -> Iterator[Probe]:
     yield Probe("account", "account", "AWS account", account.account_id, _identity(reader, account))
     for role in dict.fromkeys((account.deploy_role, *account.admin_roles)):
         yield Probe("role", "account", f"role {role}", "there", _role(reader, account, role))
+    yield Probe(
+        "account", "account", "cost allocation tags", "active", _cost_tags(fleet, reader),
+        "in the payer's account: aws ce list-cost-allocation-tags --status Inactive",
+    )  # fmt: skip
     if account.permissions_boundary:
         yield Probe("role", "account", f"policy {account.permissions_boundary}", "there", _boundary(reader, account))
     if account.dns_role is not None:
@@ -66,6 +70,34 @@ def _identity(reader: Reader, account: AwsAccount) -> Callable[[Seen], list[Row]
             return _row("account", "AWS account", account.account_id, found, "ok")
         do = f"use credentials of {account.account_id}: whatever else stands here is of {found}"
         return _row("account", "AWS account", account.account_id, found, "missing", do)
+
+    return ask
+
+
+COST_TAGS = ("inferfab-environment", "inferfab-owner", "inferfab-cell", "inferfab-pool", "inferfab-tier")
+"""What bills can be split by; the budget of the environment counts by the first."""
+
+
+def _cost_tags(fleet: FleetPlan, reader: Reader) -> Callable[[Seen], list[Row]]:
+    wanted = (*COST_TAGS, *sorted(fleet.ownership.tags))
+
+    def ask(_: Seen) -> list[Row]:
+        what, needed = "cost allocation tags", "active"
+        listed = reader.read("ce", "ListCostAllocationTags", Type="UserDefined").get("CostAllocationTags", [])
+        active = {tag["TagKey"] for tag in listed if tag.get("Status") == "Active"}
+        known = {tag["TagKey"] for tag in listed}
+        off = [key for key in wanted if key in known and key not in active]
+        unseen = [key for key in wanted if key not in known]
+        if off:
+            # Until it is active the budget reads zero, and bills cannot be split by it afterwards.
+            keys = " ".join(f"TagKey={key},Status=Active" for key in off)
+            do = f"aws ce update-cost-allocation-tags-status --cost-allocation-tags-status {keys}"
+            return _row("account", what, needed, f"not active: {', '.join(off)}", "missing", do)
+        if unseen:
+            said = f"AWS has not seen {', '.join(unseen)} yet"
+            do = "about a day after the first resource has them: run this again, and activate them then"
+            return _row("account", what, needed, said, "unknown", do)
+        return _row("account", what, needed, "active", "ok")
 
     return ask
 
