@@ -32,6 +32,7 @@ from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.groups import SYSTEM_LABELS
+from inferfab.plan.quotas import SYSTEM_GROWTH
 from inferfab.plan.service_accounts import ServiceAccount, service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
@@ -181,7 +182,7 @@ class FoundationStack(AwsStack):
                 subnet_ids=network.system_subnet_ids,
                 min_nodes=cell.system_nodes,
                 desired_nodes=cell.system_nodes,
-                max_nodes=cell.system_nodes * 2,
+                max_nodes=cell.system_nodes * SYSTEM_GROWTH,
                 kms_key_arn=self._key.arn,
                 kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
@@ -201,6 +202,7 @@ class FoundationStack(AwsStack):
                     ebs_csi_role_name=self._names.ebs_csi_role,
                     kms_key_arn=self._key.arn,
                     node_selector=SYSTEM_LABELS,
+                    volume_tags=self._node_tags(),
                     permissions_boundary_arn=self.boundary_arn,
                 ),
                 after=group.ready,
@@ -232,6 +234,7 @@ class FoundationStack(AwsStack):
         node_role_arn: str,
         after: tuple[ITerraformDependable, ...],
     ) -> None:
+        tiers = {pool.name: pool.tier for pool in self._cell.pools}
         for group in self._cell.node_groups:
             GpuNodeGroup(
                 self,
@@ -243,7 +246,12 @@ class FoundationStack(AwsStack):
                     kms_key_arn=self._key.arn,
                     subnet_id=network.inference_subnet_id,
                     security_group_ids=(fabric.security_group_id,),
-                    tags={**self._node_tags(), "inferfab-pool": group.pool, "inferfab-role": group.role},
+                    tags={
+                        **self._node_tags(),
+                        "inferfab-pool": group.pool,
+                        "inferfab-role": group.role,
+                        "inferfab-tier": tiers[group.pool],
+                    },
                 ),
                 after=after,
             )
@@ -334,7 +342,8 @@ class FoundationStack(AwsStack):
                 region=self.region,
                 name=names.model_reader_role,
                 bucket=names.model_bucket,
-                key_alias=names.models_key,
+                key_alias=names.models_key if names.model_bucket_made else None,
+                key_arn=names.model_bucket_key_arn,
                 prefixes=cache.store_prefixes(names.model_bucket),
                 other_sources=cache.other_sources(names.model_bucket),
                 cluster=cluster.name,

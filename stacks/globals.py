@@ -7,6 +7,7 @@ from inferfab.aws.projection import names_of
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.terraform import App
 from inferfab.terraform.aws.elbv2 import DataLb
+from inferfab.terraform.aws.provider import AwsProvider
 from inferfab.terraform.google.compute import DataComputeAddress
 from inferfab.terraform.google.provider import GoogleProvider
 
@@ -58,6 +59,23 @@ class GlobalStack(AwsStack):
                     for route in routing.routes
                 ),
             ),
+            dns=self._other_account(fleet),
+        )
+
+    def _other_account(self, fleet: FleetPlan) -> AwsProvider | None:
+        """Who writes records where the zone is another account's; checks and alarms stay here."""
+        account = fleet.ownership.accounts.aws
+        role = account.dns_role if account is not None else None
+        if role is None:
+            return None
+        return AwsProvider(
+            self,
+            "dns",
+            alias="dns",
+            region=self.region,
+            assume_role=[{"role_arn": role, "session_name": f"inferfab-{fleet.ownership.name}"}],
+            # The role's own account, and no other.
+            allowed_account_ids=[role.split(":")[4]],
         )
 
     def _cell(self, cell: CellPlan, domain: str) -> HostedCell:

@@ -12,6 +12,7 @@ from inferfab.gcp.rdma_network import RdmaNetwork
 from inferfab.gcp.system_node_pool import SystemNodePool, SystemNodePoolSpec
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.groups import SYSTEM_LABELS
+from inferfab.plan.quotas import SYSTEM_GROWTH
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.google.compute import ComputeAddress
@@ -90,7 +91,7 @@ class GoogleFoundationStack(GoogleStack):
                 cluster=cluster.id,
                 machine_type=cell.system_instance,
                 nodes=cell.system_nodes,
-                max_nodes=cell.system_nodes * 2,
+                max_nodes=cell.system_nodes * SYSTEM_GROWTH,
                 service_account=account.email,
                 kms_key=self._key.id,
                 labels=SYSTEM_LABELS,

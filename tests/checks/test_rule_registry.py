@@ -12,6 +12,7 @@ import test_rules_delivery
 import test_rules_fabric_engine
 import test_rules_gateway
 import test_rules_memory
+import test_rules_observed
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
@@ -24,6 +25,8 @@ from inferfab.checks.explain import all_rules, explain
 
 RULE_FILES = (
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory, test_rules_placement,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observed,
+    test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
 )  # fmt: skip

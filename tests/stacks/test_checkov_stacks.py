@@ -32,7 +32,9 @@ def with_canary(document: Any) -> Any:
 @pytest.fixture(scope="module")
 def everything() -> dict[str, Any]:
     """All stacks of all environments by name."""
-    return {stack: document for name in (*ALL, *FABRICS) for stack, document in stacks(name).items()}
+    return {
+        stack: document for name in (*ALL, *FABRICS, "several-accounts") for stack, document in stacks(name).items()
+    }
 
 
 @pytest.fixture(scope="module")

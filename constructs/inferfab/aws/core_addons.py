@@ -17,6 +17,10 @@ class CoreAddonsSpec(AddonsSpec):
     """Key of the volumes that the storage classes ask for."""
     node_selector: Mapping[str, str] = {}
     """Labels of the nodes for CoreDNS and the EBS controller. Default: any node without taints."""
+    volume_tags: Mapping[str, str] = {}
+    """Tags of the volumes that the EBS driver makes: no provider sees those, so its default tags do not reach them.
+    Default: only the driver's own.
+    """
 
 
 class CoreAddons(Construct):
@@ -46,6 +50,7 @@ class CoreAddons(Construct):
         """:param after: the system node group."""
         super().__init__(scope, construct_id)
         here = {"nodeSelector": dict(spec.node_selector)} if spec.node_selector else {}
+        controller = here | ({"extraVolumeTags": dict(spec.volume_tags)} if spec.volume_tags else {})
         dns = make_addon(self, spec.cluster_name, "coredns", spec.versions.coredns, here, after=after)
         role = PodIdentity(
             self,
@@ -60,7 +65,7 @@ class CoreAddons(Construct):
             spec.cluster_name,
             "aws-ebs-csi-driver",
             spec.versions.aws_ebs_csi_driver,
-            {"controller": here} if here else {},
+            {"controller": controller} if controller else {},
             [{"service_account": "ebs-csi-controller-sa", "role_arn": role.role_arn}],
             after=[*after, *role.ready],
         )

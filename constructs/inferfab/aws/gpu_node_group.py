@@ -171,7 +171,8 @@ def _template(spec: GpuNodeGroupSpec) -> NodeTemplateSpec:
 
 
 def _group_tags(spec: GpuNodeGroupSpec) -> dict[str, str]:
-    tags = {"Name": spec.group_name}
+    # The launch template's own tags reach what it starts, not the group.
+    tags = {**spec.tags, "Name": spec.group_name}
     if isinstance(spec.capacity, CapacityBlock) and spec.capacity.ends_at:
         tags["inferfab/capacity-ends-at"] = spec.capacity.ends_at
     return tags

@@ -3,7 +3,8 @@
 from inferfab.aws.capacity_health import CapacityHealth, CapacityHealthSpec
 from inferfab.aws.hosted_names_spec import HostedCell, HostedNamesSpec, HostedTier
 from inferfab.aws.name_group import CellTarget, NameGroup, NameGroupSpec, answer
-from inferfab.terraform import Construct
+from inferfab.aws.optional import optional
+from inferfab.terraform import Construct, Provider
 from inferfab.terraform.aws import route53
 from inferfab.terraform.skips import skip_check
 
@@ -57,10 +58,13 @@ class HostedNames(Construct):
         )
     """
 
-    def __init__(self, scope: Construct, id: str, spec: HostedNamesSpec) -> None:
+    def __init__(self, scope: Construct, id: str, spec: HostedNamesSpec, *, dns: Provider | None = None) -> None:
+        """:param dns: reaches the zone, and writes records there. Default: the stack's own. Health checks stay in the
+        stack's account whoever owns the zone: Route 53 lets a record name a check of another account.
+        """
         super().__init__(scope, id)
-        self._spec = spec
-        zone = route53.DataRoute53Zone(self, "zone", name=spec.zone, private_zone=spec.private_zone)
+        self._spec, self._dns = spec, optional(dns)
+        zone = route53.DataRoute53Zone(self, "zone", name=spec.zone, private_zone=spec.private_zone, provider=self._dns)
         self._zone_id = zone.zone_id
         self._cells = {c.name: c for c in spec.cells}
         self._gateway_checks = {c.name: self._cell(c) for c in spec.cells}
@@ -82,6 +86,7 @@ class HostedNames(Construct):
             zone_id=self._zone_id,
             name=cell.hostname,
             type="A",
+            provider=self._dns,
             **answer(cell, heeds_health=False),
         )
         skip_check(record, "CKV2_AWS_23", "the load balancer is made by the cell's own stack")
@@ -120,6 +125,7 @@ class HostedNames(Construct):
                 zone_id=self._zone_id,
                 name=tier.hostname,
                 type="A",
+                provider=self._dns,
                 set_identifier=kind,
                 failover_routing_policy={"type": role},
                 alias={"name": name, "zone_id": self._zone_id, "evaluate_target_health": True},
@@ -163,4 +169,5 @@ class HostedNames(Construct):
                 targets=targets,
                 leave_region=tier.spill != "never",
             ),
+            dns=self._dns,
         )

@@ -42,7 +42,7 @@ class NodeGroupSpec(Record):
     labels: Labels = {}
     taints: tuple[Taint, ...] = ()
     tags: dict[str, str] = {}
-    """Tags of instances, disks and interfaces, which the provider's default_tags do not reach."""
+    """Tags of the group, and of instances, disks and interfaces, which the provider's default_tags do not reach."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -73,7 +73,7 @@ def group_arguments(
             "max_size": spec.max_nodes,
         },
         "node_repair_config": {"enabled": True},
-        "tags": {"Name": spec.name},
+        "tags": {**spec.tags, "Name": spec.name},
     }
     if spec.labels:
         arguments["labels"] = spec.labels

@@ -25,8 +25,12 @@ class ModelReaderSpec(AccountSpec):
 
     name: str
     bucket: BucketName
-    key_alias: KmsAlias
-    """Alias of the key that encrypts the weights; it may be created by another stack, later."""
+    key_alias: KmsAlias | None
+    """Alias of the key that encrypts the weights; it may be created by another stack, later. None: the bucket is
+    somebody else's.
+    """
+    key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:")] | None = None
+    """Key of somebody else's bucket. Default: none, as with S3's own encryption."""
     prefixes: tuple[Annotated[str, Field(pattern=r"^[^*?]+/$")], ...]
     """What may be read, ``models/<name>/<revision>/`` each: the models that this cell serves."""
     other_sources: tuple[Annotated[str, Field(pattern=r"^s3://[a-z0-9.-]{3,63}/[^*?]+/$")], ...] = ()
@@ -115,10 +119,27 @@ def _policy(spec: ModelReaderSpec) -> str:
                 "Action": "s3:GetObject",
                 "Resource": [f"{bucket}/{REGISTRY_KEY}", *(f"{bucket}/{p}*" for p in spec.prefixes)],
             },
-            through_alias(["kms:Decrypt"], spec.key_alias, spec.region, spec.account_id, spec.partition),
+            *_keys(spec),
             *_elsewhere(spec),
         ]
     )
+
+
+def _keys(spec: ModelReaderSpec) -> list[Statement]:
+    if spec.key_alias is not None:
+        return [through_alias(["kms:Decrypt"], spec.key_alias, spec.region, spec.account_id, spec.partition)]
+    if spec.key_arn is not None:
+        through_s3 = {"kms:ViaService": f"s3.{spec.region}.amazonaws.com"}
+        return [
+            {
+                "Sid": "UseKey",
+                "Effect": "Allow",
+                "Action": ["kms:Decrypt"],
+                "Resource": spec.key_arn,
+                "Condition": {"StringEquals": through_s3},
+            }
+        ]
+    return []
 
 
 def _elsewhere(spec: ModelReaderSpec) -> list[Statement]:

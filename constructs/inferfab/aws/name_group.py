@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from inferfab.aws.optional import optional
 from inferfab.record import Record
-from inferfab.terraform import Construct
+from inferfab.terraform import Construct, Provider
 from inferfab.terraform.aws import route53
 
 Policy = Literal["latency", "geoproximity", "weighted"]
@@ -110,8 +110,10 @@ class NameGroup(Construct):
         )
     """
 
-    def __init__(self, scope: Construct, id: str, spec: NameGroupSpec) -> None:
+    def __init__(self, scope: Construct, id: str, spec: NameGroupSpec, *, dns: Provider | None = None) -> None:
+        """:param dns: writes the records. Default: the stack's own provider."""
         super().__init__(scope, id)
+        self._dns = optional(dns)
         self.records: list[route53.Route53Record] = []
         """What stands under the hostname itself; who points there waits for them."""
         if spec.policy == "weighted":
@@ -129,6 +131,7 @@ class NameGroup(Construct):
             zone_id=spec.zone_id,
             name=name,
             type="A",
+            provider=self._dns,
             set_identifier=target.cell,
             weighted_routing_policy={"weight": target.weight},
             health_check_id=optional(target.health_check_id if heeds_health else None),
@@ -150,6 +153,7 @@ class NameGroup(Construct):
             zone_id=spec.zone_id,
             name=spec.hostname,
             type="A",
+            provider=self._dns,
             set_identifier=region,
             alias={"name": name, "zone_id": spec.zone_id, "evaluate_target_health": spec.leave_region},
             # Route 53 refuses an alias to a name that is not there yet.

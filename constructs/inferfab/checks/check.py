@@ -28,6 +28,7 @@ import inferfab.checks.names
 import inferfab.checks.network_sizes
 import inferfab.checks.networks
 import inferfab.checks.node_groups
+import inferfab.checks.observed
 import inferfab.checks.offers
 import inferfab.checks.parallelism
 import inferfab.checks.placement
@@ -79,6 +80,7 @@ from inferfab.environment.loading import Loaded, load
 from inferfab.environment.pools import SharedPool
 from inferfab.findings import Finding, has_errors, ranked
 from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.plan.observed import Observed
 from inferfab.plan.tiers import DEFAULT_TIERS
 
 
@@ -97,11 +99,12 @@ class Checked:
         return not has_errors(self.findings)
 
 
-def check(loaded: Loaded | str | Path) -> Checked:
+def check(loaded: Loaded | str | Path, observed: Observed | None = None) -> Checked:
     """Run every rule on what :func:`~inferfab.load` read, or on the file at a path.
 
     Never raises for what stands in the file.
 
+    :param observed: what `preflight` saw in the account; rules then hold the plan against it. Default: nothing.
     :raises TypeError: for anything else; an :class:`Environment` no longer knows its lines.
     """
     if isinstance(loaded, (str, Path)):
@@ -118,7 +121,7 @@ def check(loaded: Loaded | str | Path) -> Checked:
     sound = environment if whole else sound_part(loaded, environment, [f for f in references if f.severity == "error"])
     if sound is None:
         return Checked(ranked(findings), None)
-    fleet = plan(sound)
+    fleet = plan(sound, observed)
     found = run_stage("plan", Facts(loaded, sound, fleet))
     # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
     # from a mistake that is reported already would bury it.

@@ -45,6 +45,12 @@ def _routed(cell: CellPlan) -> Iterator[list[PoolPlan]]:
             yield [pools[target.pool] for target in graph.global_router.targets]
 
 
+def _in_one_place(cell: CellPlan, pool: str) -> bool:
+    """All nodes are known, before launch, to share the deepest network node: no place can lack a role."""
+    known = cell.locality.before_launch if cell.locality else ()
+    return any(each.pool == pool and each.layer == each.layers for each in known)
+
+
 def _cannot(facts: Facts, first: PoolPlan, second: PoolPlan) -> str:
     prefill, decode = first.role("prefill"), second.role("decode")
     here, there = prefill.parallelism.tensor, decode.parallelism.tensor
@@ -102,6 +108,8 @@ def locality_can_be_kept(facts: Facts) -> Iterator[Problem]:
                 continue
             said.add(pool.name)
             severity: Severity | None = None
+            if pool.name not in routed and _in_one_place(cell, pool.name):
+                continue
             labels = {locality_label(cell.node_group(role.node_group)) for role in pool.roles}
             if pool.name in routed:
                 what, severity = (

@@ -63,6 +63,7 @@ def everything_is_used(facts: Facts) -> Iterator[Problem]:
     for name in environment.pools:
         if name not in in_cells and len(environment.cells) == len(facts.loaded.declared["cells"]):
             yield Problem(("pools", name), f"no cell runs pool `{name}`", "name it under a cell's `pools`", of_key=True)
+    yield from _unused_in_accounts(facts)
     if len(environment.pools) != len(facts.loaded.declared["pools"]):
         return  # a broken pool may be the user of what looks unused
     used = {
@@ -76,6 +77,20 @@ def everything_is_used(facts: Facts) -> Iterator[Problem]:
     for name in environment.tiers or {}:
         if name not in {p.tier for p in environment.pools.values()}:
             yield Problem(("tiers", name), f"no pool serves tier `{name}`", "name it in a pool", of_key=True)
+
+
+def _unused_in_accounts(facts: Facts) -> Iterator[Problem]:
+    account = facts.environment.accounts.aws
+    if account is None or len(facts.environment.cells) != len(facts.loaded.declared["cells"]):
+        return
+    here = {cell.region for cell in facts.environment.cells.values() if cell.cloud == "aws"}
+    for region in account.model_buckets:
+        if region not in here:
+            at: YamlPath = ("accounts", "aws", "model_buckets", region)
+            yield Problem(at, f"no AWS cell is in `{region}`", meant(region, sorted(here)), of_key=True)
+    if account.dns_role is not None and not facts.loaded.has("routing"):
+        what = "there are no names that it could write"
+        yield Problem(("accounts", "aws", "dns_role"), what, "add `routing`, or remove it", of_key=True)
 
 
 @rule(

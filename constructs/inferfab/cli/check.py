@@ -7,6 +7,7 @@ import typer
 
 from inferfab.cli.arguments import Out
 from inferfab.cli.locate import complete_environment
+from inferfab.cli.observed import ObservedFile
 from inferfab.cli.report import CheckFormat, Report, deliver_report
 
 Targets = Annotated[
@@ -35,6 +36,7 @@ def check_command(
             show_default=False,
         ),
     ] = None,
+    observed: ObservedFile = None,
     format: Annotated[
         CheckFormat, typer.Option("--format", "-f", help="For people, machines, or a code host.")
     ] = CheckFormat.text,
@@ -49,12 +51,14 @@ def check_command(
     Examples: `inferfab check prod`, `inferfab check prod --format sarif --out findings.sarif`,
     `helm template chat ./chart | inferfab check --manifests -`
     """
+    if manifests and observed is not None:
+        raise typer.BadParameter("is of an environment's account, and manifests have none", param_hint="--observed")
     if manifests:
         report = _manifests(targets, against)
     elif len(targets) > 1:
         raise typer.BadParameter("one environment at a time; with --manifests as many paths as you like")
     else:
-        report = _environment(targets[0], against)
+        report = _environment(targets[0], against, observed)
     if quiet:
         report = Report(**{**vars(report), "findings": [f for f in report.findings if f.severity != "info"]})
     deliver_report(report, format, out)
@@ -62,14 +66,15 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _environment(env: str, against: str | None) -> Report:
+def _environment(env: str, against: str | None, observed: Path | None) -> Report:
     from inferfab.checks.check import check
     from inferfab.cli.locate import locate
+    from inferfab.cli.observed import observed_in
     from inferfab.environment.loading import load
     from inferfab.findings import has_errors, ranked
 
     loaded = load(locate(env))
-    checked = check(loaded)
+    checked = check(loaded, observed_in(observed, loaded))
     findings, off = checked.findings, checked.switched_off
     if against is not None and checked.plan is not None:
         from inferfab.checks.changes import check_change

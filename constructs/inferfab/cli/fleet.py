@@ -7,18 +7,20 @@ import typer
 
 from inferfab.checks.check import Checked, check
 from inferfab.cli.locate import locate
+from inferfab.cli.observed import observed_in
 from inferfab.cli.output import Refused, for_encoding
 from inferfab.environment.loading import Loaded, load
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
 
 
-def sound_plan(env: str) -> FleetPlan:
+def sound_plan(env: str, observed: Path | None = None) -> FleetPlan:
     """The plan of an environment without errors; warnings are counted on stderr.
 
+    :param observed: file of what `preflight` saw. Default: none.
     :raises typer.Exit: code 1 after printing the findings if there are errors.
     """
     loaded = load(locate(env))
-    checked = check(loaded)
+    checked = check(loaded, observed_in(observed, loaded))
     _report(loaded, checked)
     assert checked.plan is not None
     return checked.plan

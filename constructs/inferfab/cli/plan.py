@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from inferfab.cli.arguments import Env, Out
+from inferfab.cli.observed import ObservedFile
 
 
 class PlanFormat(StrEnum):
@@ -21,6 +22,7 @@ def plan_command(
         PlanFormat, typer.Option("--format", "-f", help="Tables, JSON that reads back equal, or a picture.")
     ] = PlanFormat.table,
     out: Out = None,
+    observed: ObservedFile = None,
     defaults: Annotated[
         bool, typer.Option("--defaults", help="Tables: list every field that the file left open.")
     ] = False,
@@ -35,7 +37,7 @@ def plan_command(
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.output import deliver, rendered
 
-    fleet = sound_plan(env)
+    fleet = sound_plan(env, observed)
     if format is PlanFormat.json:
         deliver(fleet.to_json(), out)
     elif format is PlanFormat.svg:

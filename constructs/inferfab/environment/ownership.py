@@ -16,6 +16,33 @@ GoogleName = Annotated[
 """Id of a Google Cloud project or service account."""
 
 
+class ModelBucket(Input):
+    """A bucket with models that somebody else owns; we read it, and change nothing of it."""
+
+    bucket: Annotated[
+        str,
+        matching(
+            r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$",
+            "write 3 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit",
+        ),
+    ]
+    """Name of the bucket, in the region under which it stands."""
+    kms_key_arn: (
+        Annotated[
+            str,
+            matching(
+                r"^arn:aws:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]{36}$",
+                "write the ARN of the key itself, not of an alias, like "
+                "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+            ),
+        ]
+        | None
+    ) = None
+    """Key that encrypts its objects. Default: S3's own (SSE-S3), which needs no right. In another account the key's
+    policy must let the cells' readers decrypt, as the bucket's must let them read.
+    """
+
+
 class AwsAccount(Input):
     """The AWS account of this environment."""
 
@@ -41,6 +68,21 @@ class AwsAccount(Input):
         ]
     ] = ()
     """IAM roles (names) whose people administer the clusters. Default: the deploy role only."""
+    dns_role: (
+        Annotated[
+            str,
+            matching(
+                r"^arn:aws:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,512}$",
+                "write the ARN of an IAM role, like arn:aws:iam::123456789012:role/inferfab-dns",
+            ),
+        ]
+        | None
+    ) = None
+    """Role of another account that owns the hosted zone; records are written under it. Default: the zone is in this
+    account.
+    """
+    model_buckets: Annotated[dict[str, ModelBucket], Field(max_length=40)] = {}
+    """By region: a bucket that is there already and holds the models. Default: we make one in each region."""
 
 
 class GcpAccount(Input):

@@ -1,6 +1,7 @@
 """Names in AWS. Stacks meet each other through them, not through each other's state."""
 
 from inferfab.catalog.limits import limit
+from inferfab.environment.ownership import ModelBucket
 from inferfab.plan.names import digest
 from inferfab.record import Record
 
@@ -40,6 +41,10 @@ class AwsCellNames(Record):
     model_reader_role: str
     model_bucket: str
     """One a region and environment; cells of a region share it."""
+    model_bucket_made: bool = True
+    """The region's stack makes bucket and key. False: both are somebody else's, and stay as they are."""
+    model_bucket_key_arn: str | None = None
+    """Key of somebody else's bucket; None: S3's own, or ours, which has an alias."""
     alerts_topic_arn: str
     """SNS topic of the cell's region: an alarm reaches no other."""
 
@@ -68,8 +73,15 @@ def fit(name: str, most: int) -> str:
 
 
 def aws_cell_names(
-    environment: str, cell: str, region: str, account_id: str, *, cluster_exists: bool = False
+    environment: str,
+    cell: str,
+    region: str,
+    account_id: str,
+    *,
+    cluster_exists: bool = False,
+    stated: ModelBucket | None = None,
 ) -> AwsCellNames:
+    """:param stated: the bucket that holds the region's models already. Default: one of ours."""
     prefix = f"{environment}-{cell}"
 
     def role(purpose: str) -> str:
@@ -97,7 +109,11 @@ def aws_cell_names(
         capacity_publisher_role=role("capacity"),
         cert_manager_role=role("certificates"),
         model_reader_role=role("models"),
-        model_bucket=fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
+        model_bucket=stated.bucket
+        if stated
+        else fit(f"{environment}-models-{account_id}-{region}", limit("aws_s3_bucket_name_length")),
+        model_bucket_made=stated is None,
+        model_bucket_key_arn=stated.kms_key_arn if stated else None,
         alerts_topic_arn=f"arn:aws:sns:{region}:{account_id}:{_alerts_topic(environment)}",
     )
 

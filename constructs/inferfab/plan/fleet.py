@@ -1,7 +1,6 @@
 """The FleetPlan: what will exist. Decided once, here; stacks, templates, checks, simulation and review read it."""
 
 import json
-from datetime import date
 
 from pydantic import PositiveInt, ValidationError
 
@@ -21,6 +20,7 @@ from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
+from inferfab.plan.observed import Observed, with_observed
 from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
@@ -101,6 +101,8 @@ class RegionPlan(Record):
     models: tuple[str, ...]
     """Models that a pool of the region serves, in the order of the file."""
     model_bucket: str
+    model_bucket_made: bool = True
+    """False: the bucket is somebody else's."""
     models_key: str
     alerts_topic_arn: str
 
@@ -124,16 +126,6 @@ class AcceptedRisk(Record):
     pool: str | None
     """None: in the whole environment."""
     reason: str
-
-
-class Observed(Record):
-    """What ``preflight`` saw in an account. Dated, never decided, absent by default."""
-
-    as_of: date
-    quotas: dict[str, float]
-    """Granted quota by cloud, region and quota name (``aws:us-east-1:…``)."""
-    reservation_topology: dict[str, tuple[str, ...]]
-    """Network nodes, top to bottom, by reservation id."""
 
 
 class FleetPlan(Record):
@@ -175,6 +167,7 @@ class FleetPlan(Record):
                 region=region,
                 models=tuple(model.name for model in self.models if model.name in served[region]),
                 model_bucket=names[region].model_bucket,
+                model_bucket_made=names[region].model_bucket_made,
                 models_key=names[region].models_key,
                 alerts_topic_arn=names[region].alerts_topic_arn,
             )
@@ -237,9 +230,10 @@ def read_plan(text: str | bytes) -> FleetPlan:
     return fleet
 
 
-def plan(environment: Environment) -> FleetPlan:
+def plan(environment: Environment, observed: Observed | None = None) -> FleetPlan:
     """Decide the fleet.
 
+    :param observed: what `preflight` saw in the account. Default: nothing; it changes no decision.
     :raises Unplannable: if the environment refers to something that is not there. :func:`inferfab.check` says so
         beforehand, with place and fix.
     :raises TypeError: for anything but an environment.
@@ -250,7 +244,8 @@ def plan(environment: Environment) -> FleetPlan:
             "check(path).plan; both are None where the file has errors, and check(path).findings says which"
         )
     try:
-        return _plan(environment)
+        fleet = _plan(environment)
+        return fleet if observed is None else with_observed(fleet, observed)
     except KeyError as error:
         raise Unplannable(f"the environment refers to {error}, which is not there; run inferfab.check first") from error
 
@@ -351,7 +346,12 @@ def _cell(
     gvnics = max((m.nics.gvnic_count for m in machines if isinstance(m.nics, RoceNics)), default=1)
     names = (
         aws_cell_names(
-            environment.name, name, cell.region, account.account_id, cluster_exists=cell.cluster.existing is not None
+            environment.name,
+            name,
+            cell.region,
+            account.account_id,
+            cluster_exists=cell.cluster.existing is not None,
+            stated=account.model_buckets.get(cell.region),
         )
         if account
         else None

@@ -8,6 +8,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from inferfab.catalog.limits import limit
 from inferfab.environment.cells import Cell
 from inferfab.plan.fabric import LOCALITY_LABELS
+from inferfab.plan.observed import ReservedLocality
 from inferfab.plan.pools import PoolPlan
 from inferfab.record import Record
 
@@ -42,6 +43,8 @@ class LocalityPlan(Record):
     guaranteed: tuple[str, ...]
     preferred: tuple[str, ...]
     flows: FlowPlan
+    before_launch: tuple[ReservedLocality, ...] = ()
+    """Pools whose reservation tells where their nodes will stand. Empty without what `preflight` saw."""
 
 
 def plan_locality(cell: Cell, pools: tuple[PoolPlan, ...], *, complete: bool, gateways: int) -> LocalityPlan:

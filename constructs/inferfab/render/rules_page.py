@@ -19,6 +19,7 @@ FAMILIES = {
     "MEM": "Memory",
     "NAM": "Names",
     "NET": "Networks",
+    "OBS": "What preflight saw in the account",
     "PLC": "Placement",
     "POD": "Pods, images, ports and volumes",
     "PRM": "Promises",
