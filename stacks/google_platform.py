@@ -52,6 +52,7 @@ class GooglePlatformStack(GoogleStack):
                 dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
                 external_secrets=None,
                 gpu_operator=GpuOperatorSpec(dra=bool(cell.serving.claims), cos=True, mig=mig_of(cell)),
+                images=cell.images,
                 fabric_objects=google_files(cell),
             ),
         )

@@ -18,6 +18,7 @@ import inferfab.checks.file_rules
 import inferfab.checks.flag_owners
 import inferfab.checks.gcp
 import inferfab.checks.host_memory
+import inferfab.checks.images
 import inferfab.checks.joining
 import inferfab.checks.layout
 import inferfab.checks.marking

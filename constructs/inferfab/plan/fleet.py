@@ -17,6 +17,7 @@ from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
 from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
+from inferfab.plan.images import ImageSource, plan_images
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
@@ -101,6 +102,8 @@ class CellPlan(Record):
     pools: tuple[PoolPlan, ...]
     serving: ServingPlan
     """What its cluster runs to serve."""
+    images: ImageSource = ImageSource()
+    """Where its images and charts come from."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -274,7 +277,7 @@ def _plan(environment: Environment) -> FleetPlan:
             cell_name=name,
             cell=cell,
             pair=pair,
-            image_registry=environment.engine.image_registry,
+            image_registry=plan_images(environment),
             overlay=environment.prices.overlay,
         )
         placed[name] = [
@@ -400,7 +403,7 @@ def _cell(
         pools=pools,
         serving=plan_serving(
             pair,
-            environment.engine.image_registry,
+            plan_images(environment),
             tiers,
             models,
             pools,
@@ -410,6 +413,7 @@ def _cell(
             egress=network.egress != "none",
             racks=racks,
         ),
+        images=plan_images(environment),
         cost=_sum([p.pool.cost for p in placed]),
     )
 

@@ -14,6 +14,7 @@ FAMILIES = {
     "ENV": "The environment file itself",
     "FAB": "Fabric and transport",
     "GCP": "Google Cloud",
+    "IMG": "Images and charts, and where they come from",
     "MAN": "Manifests as files",
     "MEM": "Memory",
     "NAM": "Names",
