@@ -39,6 +39,7 @@ import inferfab.checks.rack_inventory
 import inferfab.checks.rack_leaves
 import inferfab.checks.rack_pools
 import inferfab.checks.references
+import inferfab.checks.running
 import inferfab.checks.scaling
 import inferfab.checks.serving.accepted
 import inferfab.checks.serving.agreement

@@ -23,6 +23,7 @@ from inferfab.cli import (
     size,
     synth,
     traffic,
+    verify,
 )
 from inferfab.cli.guard import guarded
 
@@ -49,6 +50,7 @@ for module in (
     review,
     bootstrap,
     synth,
+    verify,
     render,
     images,
     retune,

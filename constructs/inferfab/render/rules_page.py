@@ -27,6 +27,7 @@ FAMILIES = {
     "SCL": "Scaling and its owners",
     "SRV": "Serving: what reaches nodes, claims, what is joined",
     "TRF": "Traffic profiles",
+    "VFY": "What runs, asked by `inferfab verify`",
 }
 """What the letters in the middle of an id stand for."""
 
@@ -34,10 +35,12 @@ FAMILIES = {
 def judges(rule: Rule) -> str:
     """What a rule is held against, in a word each."""
     parts = []
-    if rule.stage not in ("manifests", "manifest file", "change"):
+    if rule.stage not in ("manifests", "manifest file", "change", "cluster"):
         parts.append("environments")
     if rule.stage == "change":
         parts.append("two plans")
+    if rule.stage == "cluster":
+        parts.append("a running cluster")
     if rule.run_manifests is not None or rule.stage in ("manifests", "manifest file"):
         parts.append("manifests")
     if rule.run_change_manifests is not None:
