@@ -78,6 +78,7 @@ class PlatformStack(AwsStack):
                         log_group=names.capacity_log_group,
                         metric_namespace=fleet.ownership.aws.capacity_namespace,
                         metric_name=fleet.ownership.aws.capacity_metric,
+                        images=cell.images,
                     ),
                     "gpu_operator": GpuOperatorSpec(
                         # Images of EKS bring the driver; servers of one's own run another system.
@@ -90,6 +91,7 @@ class PlatformStack(AwsStack):
                     "efa": EfaSpec(),
                     "network_operator": NetworkOperatorSpec(sriov=cell.racks.attach == "sriov") if cell.racks else None,
                     "cilium": CiliumSpec(pod_cidr=cell.racks.pod_cidr) if cell.racks else None,
+                    "images": cell.images,
                     "fabric_objects": rack_chart_files(cell),
                 }
             ),

@@ -55,6 +55,7 @@ class GooglePlatformStack(GoogleStack):
                 envoy_gateway=envoy_gateway_of(cell),
                 ai_gateway=AiGatewaySpec() if cell.gateway.groups else None,
                 gpu_operator=GpuOperatorSpec(dra=bool(cell.serving.claims), cos=True, mig=mig_of(cell)),
+                images=cell.images,
                 fabric_objects=google_files(cell),
             ),
         )

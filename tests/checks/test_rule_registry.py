@@ -11,6 +11,7 @@ import test_rules_added
 import test_rules_delivery
 import test_rules_fabric_engine
 import test_rules_gateway
+import test_rules_images
 import test_rules_memory
 import test_rules_observed
 import test_rules_placement
@@ -26,6 +27,7 @@ from inferfab.checks.explain import all_rules, explain
 RULE_FILES = (
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory, test_rules_placement,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observed,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_images, test_rules_memory,
     test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,

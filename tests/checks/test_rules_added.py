@@ -162,6 +162,7 @@ def test_without_a_way_out() -> Iterator[Example]:
     at = "cells.east-a.network.egress"
     yield Fails(AGG.set(at, "none"), at, ("platform stack", "foundation can"), "warning", fix_says=("`egress: nat`",))
     yield Passes(AGG.set(at, "nat"))
+    yield Passes(AGG.set(at, "none").set("images", {"mirror": "registry.example.com/mirror"}))
 
 
 @examples("IF-FAB-007")

@@ -19,6 +19,7 @@ import inferfab.checks.flag_owners
 import inferfab.checks.gateway
 import inferfab.checks.gcp
 import inferfab.checks.host_memory
+import inferfab.checks.images
 import inferfab.checks.joining
 import inferfab.checks.layout
 import inferfab.checks.marking
@@ -40,6 +41,7 @@ import inferfab.checks.rack_inventory
 import inferfab.checks.rack_leaves
 import inferfab.checks.rack_pools
 import inferfab.checks.references
+import inferfab.checks.running
 import inferfab.checks.scaling
 import inferfab.checks.serving.accepted
 import inferfab.checks.serving.agreement

@@ -99,16 +99,18 @@ def control_planes_have_two_zones(facts: Facts) -> Iterator[Problem]:
     severity="warning",
     stage="reference",
     joins=("environment", "cloud", "cluster"),
-    why="the platform's charts and images come from public registries, and nothing here fills a mirror of them yet.",
-    do="use `egress: nat`, or keep a mirror of your own and install the platform from it.",
+    why="the platform's charts and images come from public registries, which such a cell does not reach.",
+    do="fill a registry of your own (`inferfab images ENV --mirror-script FILE`) and name it in `images.mirror`, or "
+    "use `egress: nat`.",
     source="the platform stack; registries of the charts in the catalog",
 )
 def charts_are_reached(facts: Facts) -> Iterator[Problem]:
     for name, cell in facts.environment.cells.items():
-        if isinstance(cell.network, NewNetwork) and cell.network.egress == "none":
+        mirrored = facts.environment.images.mirror is not None
+        if isinstance(cell.network, NewNetwork) and cell.network.egress == "none" and not mirrored:
             yield Problem(
                 ("cells", name, "network", "egress"),
                 f"the platform stack of `{name}` cannot be installed without a mirror of its charts and images; its "
                 "foundation can",
-                "write `egress: nat`, unless you have a mirror",
+                "name a registry of your own in `images.mirror`, or write `egress: nat`",
             )

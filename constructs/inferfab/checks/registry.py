@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from inferfab.manifests.model import Manifests
 
 Layer = Literal["file", "environment", "cloud", "fabric", "cluster", "pod", "engine", "cost", "promise"]
-Stage = Literal["file", "reference", "plan", "manifest file", "manifests", "change"]
+Stage = Literal["file", "reference", "plan", "manifest file", "manifests", "change", "cluster"]
 """When a rule of an environment runs: while reading, before planning, on the plan. Or what it needs: nothing but
-manifests, or two plans. Rules of plans and of changes may run on manifests as well."""
+manifests, two plans, or a running cluster. Rules of plans and of changes may run on manifests as well."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from inferfab.cli import (
     check,
     diff,
     explain,
+    images,
     init,
     plan,
     preflight,
@@ -23,6 +24,7 @@ from inferfab.cli import (
     size,
     synth,
     traffic,
+    verify,
 )
 from inferfab.cli.guard import guarded
 
@@ -50,7 +52,9 @@ for module in (
     preflight,
     bootstrap,
     synth,
+    verify,
     render,
+    images,
     retune,
     rehearse,
     traffic,

@@ -16,8 +16,8 @@ class NewNetwork(Input):
     cidr: Cidr
     """Range of the cell, /16 to /20; subnets are cut from it. Cells must not overlap."""
     egress: Literal["nat", "none"] = "nat"
-    """How nodes reach the internet. Default `nat`. `none` needs a mirror of charts and images that the endpoints reach:
-    the foundation can be made without one, the platform not, and nothing here fills it yet.
+    """How nodes reach the internet. Default `nat`. `none` needs `images.mirror`, in a registry that the endpoints
+    reach: the foundation can be made without one, the platform not.
     """
     second_zone: str | None = None
     """Zone beside the cell's, on AWS: EKS wants interfaces of its control plane in two; no node stands there. Default:

@@ -15,4 +15,6 @@ class Engine(Input):
     vllm: Version | None = None
     """vLLM version. Default: the one that this Dynamo pins; naming another is an error, not a wish."""
     image_registry: str | None = None
-    """Registry and path in which the runtime image is mirrored. Default: NVIDIA's own."""
+    """Registry and path in which the images of what serves are mirrored, by the last part of their names, and nothing
+    else is; `images.mirror` does it for everything. Default: NVIDIA's own.
+    """

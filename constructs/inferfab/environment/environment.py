@@ -8,6 +8,7 @@ from inferfab.environment.base import Cidr, Input, Items, Name, impossible, matc
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
 from inferfab.environment.gateway import Gateway
+from inferfab.environment.images import Images
 from inferfab.environment.money import Budget, Prices
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
@@ -116,6 +117,8 @@ class Environment(Input):
     access: Access = PrivateAccess()
     """How a runner reaches the clusters. Default: private endpoints only."""
     engine: Engine
+    images: Images = Images()
+    """Default: every image and chart from its own registry."""
     models: Annotated[dict[Name, ServedModel], Field(min_length=1)]
     tiers: Annotated[dict[Name, Tier], Field(min_length=1)] | None = None
     """Default: `priority`, `standard` and `batch` with the promises described there."""

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pydantic import PositiveInt, field_validator
 
 from inferfab.catalog.charts import Chart
+from inferfab.plan.images import ImageSource
 from inferfab.record import Record
+from inferfab.render.mirrored_values import mirrored_values
 from inferfab.render.values import Value, yaml_text
 from inferfab.terraform import Construct, Expression
 from inferfab.terraform.helm import HelmRelease, HelmReleaseArguments
@@ -44,18 +46,25 @@ class ChartReleaseSpec(Record):
         return version
 
     @classmethod
-    def of(cls, chart: Chart, values: dict[str, Value], **more: object) -> "ChartReleaseSpec":
-        """A release of a chart of the catalog."""
+    def of(
+        cls, chart: Chart, values: dict[str, Value], *, images: ImageSource | None = None, **more: object
+    ) -> "ChartReleaseSpec":
+        """A release of a chart of the catalog.
+
+        :param images: where chart and images come from. Default: their own registries.
+        :raises UnknownChart: if the catalog does not say what a mirrored chart pulls.
+        """
+        source = images or ImageSource()
         return cls.model_validate(
             {
                 "name": chart.release,
                 "chart": chart.chart,
                 "version": chart.version,
-                "repository": chart.repository,
+                "repository": source.charts or chart.repository,
                 "namespace": chart.namespace,
                 # kube-system is always there, and Helm may not own it.
                 "create_namespace": chart.namespace != "kube-system",
-                "values": values,
+                "values": mirrored_values(chart.chart, values, source),
                 **more,
             }
         )

@@ -15,6 +15,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.models import LatentAttention, ModelShape
 from inferfab.environment.pools import Workers
+from inferfab.plan.images import ImageSource
 from inferfab.plan.kv_config import disk_bytes_per_gpu, kv_events_config, kv_transfer_config
 from inferfab.plan.memory import MemoryPlan, Parallelism
 from inferfab.plan.placement import Role
@@ -129,7 +130,7 @@ def plan_engine(
     *,
     block_tokens: int,
     max_sequences: int,
-    image_registry: str | None,
+    image_registry: ImageSource | None,
     nodes: int = 1,
 ) -> EnginePlan:
     """Flags, environment and memory of one worker.
@@ -154,9 +155,7 @@ def plan_engine(
     cpu_tier = model.cpu_tier_bytes_per_gpu * gpus
     alone = parallel.gpus == 1 and transport.kind == "tcp"
     shm = (SHM_BYTES_ALONE if alone else SHM_BYTES_PER_GPU * gpus) + cpu_tier
-    repository = pair.image
-    if image_registry is not None:
-        repository = f"{image_registry.rstrip('/')}/{pair.image.rsplit('/', 1)[-1]}"
+    repository = image_registry.engine(pair.image) if image_registry else pair.image
     return EnginePlan(
         image=f"{repository}:{pair.dynamo}{transport.image_suffix}",
         command=("python3", "-m", "dynamo.vllm"),

@@ -17,6 +17,7 @@ from inferfab.plan.defaults import DefaultUsed, defaults_used
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
 from inferfab.plan.gateway.gateway import GatewayPlan, plan_gateway
 from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
+from inferfab.plan.images import ImageSource, plan_images
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
@@ -88,6 +89,8 @@ class CellPlan(Record):
     pools: tuple[PoolPlan, ...]
     serving: ServingPlan
     """What its cluster runs to serve."""
+    images: ImageSource = ImageSource()
+    """Where its images and charts come from."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -263,7 +266,7 @@ def _plan(environment: Environment) -> FleetPlan:
             cell_name=name,
             cell=cell,
             pair=pair,
-            image_registry=environment.engine.image_registry,
+            image_registry=plan_images(environment),
             overlay=environment.prices.overlay,
         )
         placed[name] = [
@@ -374,7 +377,7 @@ def _cell(
     )
     serving = plan_serving(
         pair,
-        environment.engine.image_registry,
+        plan_images(environment),
         tiers,
         models,
         pools,
@@ -417,6 +420,7 @@ def _cell(
         node_groups=groups,
         pools=pools,
         serving=serving,
+        images=plan_images(environment),
         cost=_sum([p.pool.cost for p in placed]),
     )
 

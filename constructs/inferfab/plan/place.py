@@ -8,6 +8,7 @@ from inferfab.environment.money import PriceOverlay
 from inferfab.environment.pools import Pool, PoolInCell, Workers
 from inferfab.plan.engine import parallelism
 from inferfab.plan.fabric import fabric_kind
+from inferfab.plan.images import ImageSource
 from inferfab.plan.placement import choose_instance
 from inferfab.plan.transport import FabricKind
 from inferfab.record import Record
@@ -20,7 +21,7 @@ class PoolContext(Record):
     cell_name: str
     cell: Cell
     pair: EnginePair
-    image_registry: str | None
+    image_registry: ImageSource
     overlay: tuple[PriceOverlay, ...]
 
     @property

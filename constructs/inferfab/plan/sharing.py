@@ -10,6 +10,7 @@ from inferfab.catalog.instances import InstanceType
 from inferfab.environment.pools import Replicas, SharedPool, Workers
 from inferfab.plan.adapters import adapter_bytes
 from inferfab.plan.engine import DEFAULT_DECODE_BATCHED_TOKENS, EnginePlan, default_block_tokens, plan_engine
+from inferfab.plan.images import ImageSource
 from inferfab.plan.memory import (
     MOST_MEMORY_SHARE,
     MemoryPlan,
@@ -86,7 +87,7 @@ def plan_shared(
     nodes: Bounds,
     models: list[ModelPlan],
     pair: EnginePair,
-    image_registry: str | None,
+    image_registry: ImageSource | None,
 ) -> SharedPlan:
     """Pack ``models`` onto the desired nodes, and tell what stands on the fewest."""
     wanted = {m.model: m.instances for m in pool.models}
@@ -193,7 +194,7 @@ def _instance(
     needed: int,
     share: float,
     pair: EnginePair,
-    image_registry: str | None,
+    image_registry: ImageSource | None,
 ) -> SharedInstancePlan:
     gpu = gpus()[machine.gpu]
     profile: MigProfile | None = smallest_profile(gpu, needed) if pool.sharing == "mig" else None

@@ -9,12 +9,15 @@ def google_files(cell: CellPlan) -> dict[str, str]:
     """Relative path to text; nothing for a cell elsewhere."""
     if cell.cloud != "gcp":
         return {}
-    pause = gke().pause_image.value
+    pause, secret = cell.images.reference(gke().pause_image.value), cell.images.pull_secret
     rdma = [group for group in cell.node_groups if any(nic.type == "mrdma" for nic in group.layout)]
     files = {}
     if cell.serving.claims:
         files["driver.yaml"] = render(
-            "fabric/google_driver.yaml.j2", image=gke().driver_installer_image.value, pause_image=pause
+            "fabric/google_driver.yaml.j2",
+            image=gke().driver_installer_image.value,
+            pause_image=pause,
+            pull_secret=secret,
         )
     if rdma:
         arm = any(group.arch == "arm64" for group in rdma)
@@ -23,8 +26,9 @@ def google_files(cell: CellPlan) -> dict[str, str]:
             "fabric/gib.yaml.j2",
             cell=cell.name,
             accelerators=sorted({accelerator(group.instance, group.gpu) for group in rdma}),
-            image=image.value,
+            image=cell.images.reference(image.value),
             pause_image=pause,
+            pull_secret=secret,
         )
     if rdma and not cell.serving.claims:
         files["networks.yaml"] = render("fabric/google_networks.yaml.j2", networks=_networks(cell))

@@ -15,6 +15,7 @@ FAMILIES = {
     "FAB": "Fabric and transport",
     "GCP": "Google Cloud",
     "GTW": "Gateways",
+    "IMG": "Images and charts, and where they come from",
     "MAN": "Manifests as files",
     "MEM": "Memory",
     "NAM": "Names",
@@ -29,6 +30,7 @@ FAMILIES = {
     "SRV": "Serving: what reaches nodes, claims, what is joined",
     "TEN": "Tenants",
     "TRF": "Traffic profiles",
+    "VFY": "What runs, asked by `inferfab verify`",
 }
 """What the letters in the middle of an id stand for."""
 
@@ -36,10 +38,12 @@ FAMILIES = {
 def judges(rule: Rule) -> str:
     """What a rule is held against, in a word each."""
     parts = []
-    if rule.stage not in ("manifests", "manifest file", "change"):
+    if rule.stage not in ("manifests", "manifest file", "change", "cluster"):
         parts.append("environments")
     if rule.stage == "change":
         parts.append("two plans")
+    if rule.stage == "cluster":
+        parts.append("a running cluster")
     if rule.run_manifests is not None or rule.stage in ("manifests", "manifest file"):
         parts.append("manifests")
     if rule.run_change_manifests is not None:

@@ -14,6 +14,7 @@ import hashlib
 from pydantic import Field
 
 from inferfab.catalog.charts import image
+from inferfab.plan.images import ImageSource
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
@@ -90,6 +91,8 @@ class CapacityPublisherSpec(Record):
     namespace: str = Field(default_factory=lambda: service_accounts().capacity_publisher.namespace)
     image: str | None = None
     """Default: the catalog's."""
+    images: ImageSource = ImageSource()
+    """Where it comes from. Default: its own registry."""
 
     def files(self) -> dict[str, str]:
         config = yaml_text(self.config())
@@ -113,7 +116,8 @@ class CapacityPublisherSpec(Record):
                 "chart/capacity_publisher.yaml.j2",
                 name=self.name,
                 namespace=self.namespace,
-                image=self.image or image("adot-collector").reference,
+                image=self.images.reference(self.image or image("adot-collector").reference),
+                pull_secret=self.images.pull_secret,
                 config=config,
                 config_digest=hashlib.sha256(config.encode()).hexdigest()[:12],
             ),

@@ -22,6 +22,7 @@ from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerCo
 from inferfab.kubernetes.platform.network_operator import NetworkOperatorSpec
 from inferfab.kubernetes.platform.prometheus import PrometheusSpec
 from inferfab.kubernetes.release import ChartRelease, ChartReleaseSpec
+from inferfab.plan.images import ImageSource
 from inferfab.record import Record
 from inferfab.render.values import Values
 from inferfab.terraform import Construct
@@ -64,6 +65,8 @@ class PlatformSpec(Record):
     """Owned racks: NVIDIA's network operator. Default: not installed."""
     cilium: CiliumSpec | None = None
     """Owned racks: the CNI of hybrid nodes. Default: not installed."""
+    images: ImageSource = ImageSource()
+    """Where charts and their images come from. Default: their own registries."""
     fabric_objects: dict[str, str] = {}
     """Objects that set the RoCE fabric up, by file name: of racks, or of Google's networks. Default: none."""
 
@@ -157,7 +160,7 @@ class Platform(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: PlatformSpec) -> None:
         super().__init__(scope, construct_id)
-        self._values = spec.chart_values()
+        self._values, self._images = spec.chart_values(), spec.images
         objects = self._own("cell-objects", spec.cell_objects.chart())
         if spec.cilium:
             # Without it no hybrid node is ready.
@@ -198,7 +201,9 @@ class Platform(Construct):
     def _install(self, name: str, *after: ChartRelease) -> ChartRelease:
         # Its CRDs come by a hook, so on an upgrade the cluster does not know them when Helm checks the objects.
         hooked = name == "gpu-operator"
-        release = ChartReleaseSpec.of(charts()[name], self._values[name], disable_openapi_validation=hooked)
+        release = ChartReleaseSpec.of(
+            charts()[name], self._values[name], images=self._images, disable_openapi_validation=hooked
+        )
         return ChartRelease(self, name, release, after=after)
 
     def _own(self, name: str, spec: LocalChartSpec, *after: ChartRelease) -> ChartRelease:

@@ -3,6 +3,7 @@
 from inferfab.catalog.engines import EnginePair
 from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import Argument
+from inferfab.plan.images import ImageSource
 from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
 from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
 from inferfab.plan.serving.images import frontend_image, planner_image
@@ -26,7 +27,7 @@ def _file(name: str) -> str:
 
 
 def frontend(
-    pair: EnginePair, registry: str | None, *, replicas: int, dynamo_namespace: str | None, kv_aware: bool
+    pair: EnginePair, registry: ImageSource | None, *, replicas: int, dynamo_namespace: str | None, kv_aware: bool
 ) -> ComponentPlan:
     """The OpenAI endpoint of a graph.
 
@@ -57,7 +58,7 @@ def frontend(
 
 
 def local_router(
-    pair: EnginePair, registry: str | None, *, dynamo_namespace: str, endpoint: str, block_tokens: int
+    pair: EnginePair, registry: ImageSource | None, *, dynamo_namespace: str, endpoint: str, block_tokens: int
 ) -> ComponentPlan:
     """The KV-aware router of one pool (or one role of it) behind a router over pools.
 
@@ -81,7 +82,7 @@ def local_router(
 
 def global_router(
     pair: EnginePair,
-    registry: str | None,
+    registry: ImageSource | None,
     *,
     dynamo_namespace: str,
     model: str,
@@ -115,7 +116,7 @@ def global_router(
     )
 
 
-def planner(pair: EnginePair, registry: str | None) -> ComponentPlan:
+def planner(pair: EnginePair, registry: ImageSource | None) -> ComponentPlan:
     """One planner a graph: two would both own the same ``replicas``."""
     return cpu_component(
         "planner",

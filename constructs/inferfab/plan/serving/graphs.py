@@ -7,6 +7,7 @@ from inferfab.catalog.instances import instances
 from inferfab.environment.gateway import TierGate
 from inferfab.environment.pools import Locality
 from inferfab.plan.aws_names import fit
+from inferfab.plan.images import ImageSource
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
@@ -34,7 +35,7 @@ class GraphContext(Record):
     """What graphs of a cell have in common."""
 
     pair: EnginePair
-    registry: str | None
+    registry: ImageSource | None
     prometheus_url: str
     groups: tuple[NodeGroupPlan, ...]
     models: dict[str, ModelPlan]

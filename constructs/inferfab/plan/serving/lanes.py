@@ -12,6 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 from inferfab.catalog.charts import image
 from inferfab.plan.aws_names import fit
 from inferfab.plan.engine import Argument
+from inferfab.plan.images import ImageSource
 from inferfab.plan.names import priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
@@ -78,7 +79,7 @@ class LanePlan(Record):
 
 
 def plan_lanes(
-    pool: PoolPlan, group: NodeGroupPlan, models: dict[str, ModelPlan], registry: str | None
+    pool: PoolPlan, group: NodeGroupPlan, models: dict[str, ModelPlan], registry: ImageSource | None
 ) -> tuple[LanePlan, ...]:
     """Lanes as the plan packed the GPUs; equal ones together."""
     assert pool.shared is not None

@@ -9,6 +9,7 @@ from pydantic import NonNegativeInt
 
 from inferfab.catalog.charts import image
 from inferfab.catalog.engines import EnginePair
+from inferfab.plan.images import ImageSource
 from inferfab.plan.names import digest
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.served import ModelPlan
@@ -123,7 +124,7 @@ def _store(source: str, name: str, revision: str, store: str | None) -> str | No
 
 def plan_model_cache(
     pair: EnginePair,
-    registry: str | None,
+    registry: ImageSource | None,
     groups: tuple[NodeGroupPlan, ...],
     models_by_group: dict[str, tuple[ModelPlan, ...]],
     image_by_group: dict[str, str],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.environment.gateway import TierGate
+from inferfab.plan.images import ImageSource
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
@@ -52,7 +53,7 @@ class ServingPlan(Record):
 
 def plan_serving(
     pair: EnginePair,
-    registry: str | None,
+    registry: ImageSource | None,
     tiers: dict[str, TierPlan],
     models: dict[str, ModelPlan],
     pools: tuple[PoolPlan, ...],

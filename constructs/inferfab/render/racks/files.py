@@ -16,7 +16,7 @@ def rack_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
     racks, marking = cell.racks, cell.fabric.marking
     if racks is None or marking is None or marking.switch is None:
         return {}
-    files = {f"fabric/{path}": text for path, text in operator_files(cell.name, racks, marking).items()}
+    files = {f"fabric/{path}": text for path, text in operator_files(cell.name, racks, marking, cell.images).items()}
     for leaf in racks.leaves:
         words = {
             "leaf": leaf.name,
@@ -37,7 +37,7 @@ def rack_chart_files(cell: CellPlan) -> dict[str, str]:
     racks, marking = cell.racks, cell.fabric.marking
     if racks is None or marking is None:
         return {}
-    return operator_files(cell.name, racks, marking)
+    return operator_files(cell.name, racks, marking, cell.images)
 
 
 def _node(fleet: FleetPlan, cell: CellPlan, racks: RacksPlan, server: ServerPlan) -> str:

@@ -4,6 +4,7 @@ import json
 
 from inferfab.catalog.charts import charts, network_operator_images
 from inferfab.catalog.nics import nics
+from inferfab.plan.images import ImageSource
 from inferfab.plan.marking import Marking
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.racks.cables import RDMA_PREFIX
@@ -14,13 +15,15 @@ PODS_OF_A_DEVICE = 63
 """Pods that may hold a shared device at once; the network operator's own examples say as much."""
 
 
-def operator_files(cell: str, racks: RacksPlan, marking: Marking) -> dict[str, str]:
+def operator_files(cell: str, racks: RacksPlan, marking: Marking, source: ImageSource) -> dict[str, str]:
     """Relative path to YAML text."""
     shared = racks.attach == "macvlan"
     return {
         "nic-cluster-policy.yaml": render(
             "fabric/nic_cluster_policy.yaml.j2",
             images=network_operator_images(),
+            repository=source.repository(network_operator_images().repository),
+            pull_secret=source.pull_secret,
             shared_devices=shared_devices(racks) if shared else None,
         ),
         "nic-template.yaml": nic_template(cell, racks, marking),

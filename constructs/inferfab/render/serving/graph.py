@@ -51,6 +51,7 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
         namespace=SERVING_NAMESPACE,
         graph_labels=_labels(cell, graph),
         components=components,
+        pull_secret=cell.images.pull_secret,
         models_path=MODELS_PATH,
         complete=COMPLETE,
         frontend_port=FRONTEND_PORT,

@@ -43,6 +43,7 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
         startup_failures=math.ceil(LOAD_TIMEOUT_SECONDS * len(lane.engines) / 10),
         models_path=MODELS_PATH,
         complete=COMPLETE,
+        pull_secret=cell.images.pull_secret,
         host_path=host_path(group),
     )
     settings = render(

@@ -30,6 +30,7 @@ def model_cache_file(cell: CellPlan) -> str:
         scripts=scripts,
         scripts_digest=hashlib.sha256("".join(scripts.values()).encode()).hexdigest()[:12],
         holders=holders,
+        pull_secret=cell.images.pull_secret,
         models_path=MODELS_PATH,
     )
 
