@@ -10,6 +10,7 @@ from inferfab.environment.engine import Engine
 from inferfab.environment.money import Budget, Prices
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
+from inferfab.environment.rollout import Rollout
 from inferfab.environment.routing import Routing
 from inferfab.environment.rule_changes import RuleChange
 from inferfab.environment.served_models import ServedModel
@@ -123,6 +124,8 @@ class Environment(Input):
     """Where pools run: each cell is one zone, one cluster, one fabric."""
     routing: Routing | None = None
     """Default: no names in DNS; each cell answers under its load balancer's own."""
+    rollout: Rollout | None = None
+    """How changes reach the cells. Default: by hand; no workflow is written."""
     kept_apart: KeptApart = KeptApart()
     """Default: no other ranges are known."""
     alerts: Alerts = Alerts()

@@ -15,6 +15,7 @@ FAMILIES = {
     "FAB": "Fabric and transport",
     "GCP": "Google Cloud",
     "MAN": "Manifests as files",
+    "MDL": "Models: what is on record about them",
     "MEM": "Memory",
     "NAM": "Names",
     "NET": "Networks",
