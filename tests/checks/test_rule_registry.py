@@ -14,6 +14,7 @@ import test_rules_gateway
 import test_rules_images
 import test_rules_memory
 import test_rules_observed
+import test_rules_models
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
@@ -30,6 +31,8 @@ RULE_FILES = (
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_images, test_rules_memory,
     test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_models,
+    test_rules_placement, test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
 )  # fmt: skip
 GOLDEN = Path(__file__).with_name("rule_ids.txt")

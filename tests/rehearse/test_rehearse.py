@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inferfab import check, load
+from inferfab.catalog.failures import failure_facts
 from inferfab.extras import DYNAMO, ExtraMissing, python_of
 from inferfab.plan.fleet import FleetPlan
 from inferfab.rehearse.rehearse import Rehearsal, rehearse
@@ -37,14 +38,19 @@ def wrong(found: Rehearsal) -> list[str]:
 
 
 @pytest.mark.xdist_group("rehearse")
-def test_two_tiers_of_one_model_and_a_lost_decode_worker() -> None:
+def test_two_tiers_of_one_model_and_one_lost_of_each_kind() -> None:
     found = rehearsed(ENVIRONMENTS / "prod.yaml")
     assert not wrong(found)
     names = [s.name for s in found.scenes]
     # Two tiers of llama-70b, each by targets and by priority.
     assert sum("tier priority" in n for n in names) == 2
     assert sum("tier standard" in n for n in names) == 2
-    assert any("is killed" in n for n in names)
+    killed = [n.removesuffix(" is killed").removesuffix(" of chat-priority") for n in names if "is killed" in n]
+    kinds = ("a decode worker", "a prefill worker", "a frontend", "a local router", "one of two routers over tiers")
+    assert killed == [f"llama-70b: {kind}" for kind in kinds]
+    # What the catalog says is exercised by a scene is.
+    told = [part.exercised for part in failure_facts().parts.values() if part.exercised.startswith("scene: ")]
+    assert sorted(told) == sorted(f"scene: {kind} is killed" for kind in kinds)
     assert found.memory_bytes < MOST_BYTES
     assert found.seconds < MOST_SECONDS
 

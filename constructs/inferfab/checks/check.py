@@ -24,6 +24,7 @@ import inferfab.checks.joining
 import inferfab.checks.layout
 import inferfab.checks.marking
 import inferfab.checks.memory
+import inferfab.checks.model_records
 import inferfab.checks.money
 import inferfab.checks.names
 import inferfab.checks.network_sizes

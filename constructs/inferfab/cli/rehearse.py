@@ -31,8 +31,8 @@ def rehearse_command(
 ) -> None:
     """Run what `inferfab render` writes with real Dynamo processes and mock engines on this machine.
 
-    No GPU, no cluster. It sends streaming chats of every tier, looks where they went, kills a decode worker, and ends
-    everything. Needs Dynamo (`make dynamo`). Exit code 1 if anything is not as planned.
+    No GPU, no cluster. It sends streaming chats of every tier, looks where they went, kills one of each two processes
+    that serve a pool, and ends everything. Needs Dynamo (`make dynamo`). Exit code 1 if anything is not as planned.
 
     Examples: `inferfab rehearse prod`, `inferfab rehearse prod --cell use1-a --logs build/logs`
     """

@@ -12,6 +12,7 @@ from inferfab.environment.images import Images
 from inferfab.environment.money import Budget, Prices
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
+from inferfab.environment.rollout import Rollout
 from inferfab.environment.routing import Routing
 from inferfab.environment.rule_changes import RuleChange
 from inferfab.environment.served_models import ServedModel
@@ -132,6 +133,8 @@ class Environment(Input):
     """What the gateways of all cells ask of a request. Default: as described there."""
     tenants: Annotated[dict[Name, Tenant], Field(max_length=200)] = {}
     """Who may use which tier, and how much of it. Default: nobody is told apart."""
+    rollout: Rollout | None = None
+    """How changes reach the cells. Default: by hand; no workflow is written."""
     kept_apart: KeptApart = KeptApart()
     """Default: no other ranges are known."""
     alerts: Alerts = Alerts()

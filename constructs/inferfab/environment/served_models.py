@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferfab.catalog.models import ModelShape, Quantization
-from inferfab.environment.base import Input, Name, Tokens, contradiction, impossible, matching
+from inferfab.environment.base import Input, Items, Name, Tokens, contradiction, impossible, matching
+from inferfab.environment.evaluations import Evaluation, LicenceAccepted, ManifestDigest
 
 KvDtype = Literal["auto", "bf16", "fp8", "nvfp4"]
 SpeculativeMethod = Literal["ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp"]
@@ -146,6 +147,16 @@ class ServedModel(Input):
     token_secret: SecretName | None = None
     """Name of the secret that holds the download token (a reference, never the token), for the weights and for the
     model's adapters. Needed when gated.
+    """
+    licence_accepted: LicenceAccepted | None = None
+    """Who accepted the licence of gated weights, and when. Needed when gated."""
+    evaluations: Annotated[Items[Evaluation], Field(max_length=50)] = ()
+    """Benchmarks on record. Quantized weights need one of their own `revision` before requests reach them. Default:
+    none.
+    """
+    manifest_sha256: ManifestDigest | None = None
+    """SHA-256 of the model's manifest, as `inferfab checksum FOLDER` prints it: nodes take nothing else. Default: files
+    are held against the manifest that lies beside them, if one does.
     """
     cold_load_gib_per_second: Annotated[float, Field(ge=0.001, le=100)] = 2.0
     """Rate at which weights arrive in a pod from the cache volume, for cold-load times. Default: 2 GiB/s."""

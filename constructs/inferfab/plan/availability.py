@@ -8,15 +8,18 @@ Capacity is counted in 1/1000 of the desired whole, rounded down, so the figure 
 """
 
 import math
+from typing import Literal
 
 from pydantic import NonNegativeInt
 
 from inferfab.catalog.reliability import reliability
+from inferfab.plan.availability_factor import AvailabilityFactor, with_operations
 from inferfab.record import Record
 
 STEPS = 1000
 _GPUS_OF_MEASURED_NODE = 8
 
+Failing = Literal["nodes", "cells", "regions"]
 Distribution = dict[int, float]
 """Probability by capacity, in 1/1000 of the whole tier's desired capacity."""
 
@@ -32,6 +35,13 @@ class AvailabilityPlan(Record):
     regions: NonNegativeInt
     nodes: NonNegativeInt
     basis: str
+    factors: tuple[AvailabilityFactor, ...] = ()
+    """Each thing that fails as if nothing else did, what :attr:`percent` leaves out too; empty in older plans."""
+
+    @property
+    def percent_with_operations(self) -> float:
+        """With names, gateways, routers and changes in it too. Their rates are assumptions, so no rule reads it."""
+        return with_operations(self.percent, self.factors)
 
     @property
     def reaches_target(self) -> bool:
@@ -62,10 +72,12 @@ def node_unavailability(gpus_per_node: int) -> float:
     return reliability().node.unavailability * gpus_per_node / _GPUS_OF_MEASURED_NODE
 
 
-def role_survival(role: RoleNodes) -> list[tuple[float, float]]:
+def role_survival(role: RoleNodes, *, fails: bool = True) -> list[tuple[float, float]]:
     """(share of replicas left, probability). A replica lives while all its nodes do."""
     if not role.replicas or not role.nodes:
         return [(0.0, 1.0)]
+    if not fails:
+        return [(1.0, 1.0)]
     units = role.replicas if role.nodes_per_worker > 1 else role.nodes
     up = (1 - node_unavailability(role.gpus_per_node)) ** role.nodes_per_worker
     found = []
@@ -96,11 +108,11 @@ def weights(cells: tuple[CellCapacity, ...]) -> dict[str, int]:
     return steps
 
 
-def cell_distribution(cell: CellCapacity, steps: int) -> Distribution:
+def cell_distribution(cell: CellCapacity, steps: int, only: Failing | None = None) -> Distribution:
     """Capacity of a cell of ``steps``: nothing while it is down, else the smallest share over its roles."""
     outcome: dict[float, float] = {1.0: 1.0}
     for role in cell.roles:
-        survival = role_survival(role)
+        survival = role_survival(role, fails=only in (None, "nodes"))
         merged: dict[float, float] = {}
         for share, p in outcome.items():
             for left, q in survival:
@@ -109,7 +121,7 @@ def cell_distribution(cell: CellCapacity, steps: int) -> Distribution:
                 key = min(share, left)
                 merged[key] = merged.get(key, 0.0) + p * q
         outcome = merged
-    up = 1 - reliability().cell.unavailability
+    up = 1 - reliability().cell.unavailability if only in (None, "cells") else 1.0
     found: Distribution = {0: 1 - up}
     for share, p in outcome.items():
         step = math.floor(share * steps + 1e-9)
@@ -126,16 +138,19 @@ def convolve(a: Distribution, b: Distribution) -> Distribution:
     return found
 
 
-def available_share(cells: tuple[CellCapacity, ...], needed_share: float) -> float:
-    """Probability that the cells together hold ``needed_share`` of the desired capacity."""
+def available_share(cells: tuple[CellCapacity, ...], needed_share: float, *, only: Failing | None = None) -> float:
+    """Probability that the cells together hold ``needed_share`` of the desired capacity.
+
+    :param only: as if nothing else failed; None: all three do.
+    """
     total: Distribution = {0: 1.0}
     steps = weights(cells)
-    region_up = 1 - reliability().region.unavailability
+    region_up = 1 - reliability().region.unavailability if only in (None, "regions") else 1.0
     for region in sorted({c.region for c in cells}):
         inside: Distribution = {0: 1.0}
         for cell in cells:
             if cell.region == region:
-                inside = convolve(inside, cell_distribution(cell, steps[cell.cell]))
+                inside = convolve(inside, cell_distribution(cell, steps[cell.cell], only))
         mixed = {step: p * region_up for step, p in inside.items()}
         mixed[0] = mixed.get(0, 0.0) + 1 - region_up
         total = convolve(total, mixed)

@@ -11,6 +11,7 @@ from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.environment.rule_changes import ChangedTo
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
+from inferfab.plan.availability_factors import availability_factors
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
@@ -301,7 +302,7 @@ def _plan(environment: Environment) -> FleetPlan:
         tiers=tuple(tiers.values()),
         cells=tuple(cells),
         routing=plan_routing(environment, {t.name: t.spill for t in tiers.values() if serving[t.name]}, serving),
-        availability=_availability(environment, tiers, placed),
+        availability=_availability(environment, tiers, placed, cells),
         cost=FleetCost(
             total=_sum([p.cost for p in pools]),
             by_tier={t: _sum([p.cost for p in pools if p.tier == t]) for t in tiers},
@@ -426,9 +427,13 @@ def _cell(
 
 
 def _availability(
-    environment: Environment, tiers: dict[str, TierPlan], placed: dict[str, list[PlacedPool]]
+    environment: Environment,
+    tiers: dict[str, TierPlan],
+    placed: dict[str, list[PlacedPool]],
+    cells_planned: list[CellPlan],
 ) -> tuple[AvailabilityPlan, ...]:
     """One figure for each model of each tier, over all cells that serve it."""
+    over = {c.name: {g.model: True for g in c.serving.graphs if g.global_router} for c in cells_planned}
     parts: dict[tuple[str, str], dict[str, list[PlacedPool]]] = {}
     for cell, pools in placed.items():
         for each in pools:
@@ -449,11 +454,17 @@ def _availability(
         )
         utilization = max(p.pool.workload.utilization for pools in by_cell.values() for p in pools)
         target = tiers[tier].availability_target_percent
-        found.append(
-            plan_availability(
-                tier, model, cells, utilization=utilization, target_percent=target, spills=tiers[tier].spill != "never"
-            )
+        spills = tiers[tier].spill != "never"
+        figure = plan_availability(tier, model, cells, utilization=utilization, target_percent=target, spills=spills)
+        factors = availability_factors(
+            cells,
+            utilization=utilization,
+            spill=tiers[tier].spill,
+            gateways={c: environment.cells[c].gateways.replicas for c in by_cell},
+            over_tiers=any(over[c].get(model) for c in by_cell),
+            judge_minutes=environment.rollout.judge_minutes if environment.rollout else None,
         )
+        found.append(figure.model_copy(update={"factors": factors}))
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import NonNegativeInt, PositiveInt
 
 from inferfab.catalog.models import Model, ModelShape, Quantization, models
+from inferfab.environment.evaluations import Evaluation, LicenceAccepted
 from inferfab.environment.served_models import Adapter, KvDtype, ServedModel, Speculative
 from inferfab.plan.kv_cache import KvPrecision, one_layer
 from inferfab.plan.names import model_folder
@@ -64,6 +65,17 @@ class ModelPlan(Record):
     licence: str
     cold_load_seconds: float
     """Weights, those of a draft too, over the stated load rate; engine start and compilation come on top."""
+    quantized_variant: bool = False
+    """Smaller weights that stand in for others: 16-bit ones exist. What was published quantized is no variant."""
+    evaluations: tuple[Evaluation, ...] = ()
+    licence_accepted: LicenceAccepted | None = None
+    manifest_sha256: str | None = None
+    """None: files are held against the manifest beside them, if one is there."""
+
+    @property
+    def evaluated(self) -> tuple[Evaluation, ...]:
+        """Evaluations of these very weights."""
+        return tuple(e for e in self.evaluations if e.revision == self.revision)
 
     @property
     def path(self) -> str:
@@ -119,6 +131,11 @@ def plan_model(name: str, asked: ServedModel) -> ModelPlan:
         token_secret=asked.token_secret,
         licence=entry.licence if entry else "not stated",
         cold_load_seconds=round((weights_bytes + draft_bytes) / GIB / asked.cold_load_gib_per_second, 1),
+        quantized_variant=quantization != "bf16"
+        and (entry is None or any(c.quantization == "bf16" for c in entry.checkpoints)),
+        evaluations=asked.evaluations,
+        licence_accepted=asked.licence_accepted,
+        manifest_sha256=asked.manifest_sha256,
     )
 
 

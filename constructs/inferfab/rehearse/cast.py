@@ -61,6 +61,12 @@ class Cast(Record):
     replicas_rendered: int
 
 
+def victim_pool(cell: CellPlan) -> str | None:
+    """The pool whose processes are killed: the first that hands KV over, else the first with workers of its own."""
+    split = next((p.name for p in cell.pools if p.topology == "disaggregated"), None)
+    return split or next((p.name for p in cell.pools if p.roles), None)
+
+
 class Unrehearsable(Exception):
     """A cell has nothing to rehearse; the message says why."""
 
@@ -79,7 +85,7 @@ def cast_of(fleet: FleetPlan, cell: CellPlan, work: Path) -> Cast:
     for name in {objects[0]["metadata"]["labels"]["inferfab/model"] for objects in graphs}:
         write_tiny_model(work / "models" / models[name].folder, models[name].context_tokens)
     reader = _Reader(cell, work, {name: model.folder for name, model in models.items()})
-    # One pool's decode workers are two: one of them is to die.
+    # Of what serves one pool there are two of each: one of them is to die.
     actors = [actor for objects in graphs for actor in reader.actors(objects)]
     return Cast(
         actors=tuple(actors),
@@ -102,7 +108,15 @@ class _Reader:
         self.replicas = 0
         self.taken: set[str] = set()
         self.left_out: set[str] = set()
-        self.victim_pool = next((p.name for p in cell.pools if p.topology == "disaggregated"), None)
+        self.victim_pool = victim_pool(cell)
+        victim = next((p for p in cell.pools if p.name == self.victim_pool), None)
+        over = {g.model for g in cell.serving.graphs if g.global_router is not None}
+        self.victim_routes = {
+            g.route
+            for g in cell.serving.graphs
+            if victim and (g.pool == victim.name or (g.model in over & set(victim.models) and g.pool is None))
+        }
+        """Graphs that a request for the victim's pool goes through."""
 
     def actors(self, objects: list[dict[str, Any]]) -> Iterator[Actor]:
         """Of one graph: its DynamoGraphDeployment, and its ConfigMap where it has one."""
@@ -124,15 +138,18 @@ class _Reader:
             if kind == "planner":
                 self.planners += 1
                 continue
-            for number, locality in enumerate(self._places(kind, labels, policy)):
+            for number, locality in enumerate(self._places(kind, labels, policy, part["replicas"])):
                 yield self._actor(part, labels, name, config, common, policy, number, locality)
 
-    def _places(self, kind: str, labels: dict[str, str], policy: dict[str, Any] | None) -> list[str | None]:
+    def _places(
+        self, kind: str, labels: dict[str, str], policy: dict[str, Any] | None, replicas: int
+    ) -> list[str | None]:
         """Localities of the processes of a component: one process, two where one shall die or a policy is held."""
-        dies = kind == "decode" and labels.get("inferfab/pool") == self.victim_pool
+        dies = labels["inferfab/route"] in self.victim_routes and (replicas > 1 or kind == "decode")
         if policy and kind in ("prefill", "decode"):
             # The one that dies leaves another in its locality, or a required policy has no way left.
-            return [*LOCALITIES, *(LOCALITIES[-1:] if dies and policy["enforcement"] == "required" else ())]
+            spare = dies and kind == "decode" and policy["enforcement"] == "required"
+            return [*LOCALITIES, *(LOCALITIES[-1:] if spare else ())]
         return [None, None] if dies else [None]
 
     def _actor(

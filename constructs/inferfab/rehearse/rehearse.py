@@ -104,7 +104,7 @@ def _mocked(cast: Cast) -> tuple[str, ...]:
         f"{workers} worker(s): Dynamo's mock engine for vLLM, ten times as fast; no GPU, no model: made-up words",
         f"worker flags that nothing here reads: {', '.join(cast.flags_left_out)}",
         "RDMA: the transfer is a delay of the planned bandwidth; Kubernetes, operator and gateway are not there",
-        f"one process a component (two decode workers of one pool) for {cast.replicas_rendered} rendered replicas; "
+        f"one process a component (two of each that serves one pool) for {cast.replicas_rendered} rendered replicas; "
         "discovery by files instead of Kubernetes",
     ]
     if cast.planners:

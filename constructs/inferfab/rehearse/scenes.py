@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.serving.global_router import TierTarget
 from inferfab.record import Record
-from inferfab.rehearse.cast import Actor, Policy
+from inferfab.rehearse.cast import Actor, Part, Policy, victim_pool
 from inferfab.rehearse.stage import Reply, Stage
 
 _EACH = 3
@@ -36,7 +37,7 @@ def play(stage: Stage, cell: CellPlan, policies: Sequence[Policy]) -> list[Scene
         else:
             policy = next((p for p in policies if p.route == graph.route), None)
             scenes += _pool(stage, fronts[0], graph.pool or "", policy)
-    scenes += _death(stage, cell)
+    scenes += _deaths(stage, cell)
     return scenes
 
 
@@ -132,27 +133,54 @@ def _pool(stage: Stage, front: Actor, pool: str, policy: Policy | None) -> list[
     return scenes
 
 
-def _death(stage: Stage, cell: CellPlan) -> list[Scene]:
-    """One of two decode workers is killed: the other must take over by itself."""
-    pool = next((p for p in cell.pools if p.topology == "disaggregated"), None)
-    victims = [a for a in _workers(stage) if pool and a.pool == pool.name and a.part == "decode"]
-    if pool is None or len(victims) < 2:
+_MORTAL: tuple[tuple[Part, str], ...] = (
+    ("decode", "a decode worker"),
+    ("worker", "a worker"),
+    ("prefill", "a prefill worker"),
+    ("frontend", "a frontend"),
+    ("router", "a local router"),
+    ("global-router", "one of two routers over tiers"),
+)
+"""Routers last: a dead one stays registered for a while (seconds, with discovery by files) and is asked again."""
+
+
+def _deaths(stage: Stage, cell: CellPlan) -> list[Scene]:
+    """One of each two processes that serve a pool is killed: the other must take over by itself."""
+    name = victim_pool(cell)
+    pool = next((p for p in cell.pools if p.name == name), None)
+    if pool is None:
         return []
-    victim, others = victims[-1], victims[:-1]
-    router = next((g.global_router for g in cell.serving.graphs if g.global_router and g.model in pool.models), None)
-    target = next((t for t in router.targets if t.pool == pool.name), None) if router else None
-    front = next(
-        a for a in stage.actors if a.part == "frontend" and a.model == victim.model
-        and (router is not None or a.graph == victim.graph)
-    )  # fmt: skip
+    over = next((g for g in cell.serving.graphs if g.global_router and g.model in pool.models), None)
+    target = (
+        next((t for t in over.global_router.targets if t.pool == pool.name), None)
+        if over and over.global_router
+        else None
+    )
     nvext = {"router": {"ttft_target": target.ttft_ms, "itl_target": target.itl_ms}} if target else None
+    mine = [a for a in stage.actors if a.pool == pool.name or (over is not None and a.graph == over.name)]
+    scenes = []
+    for part, words in _MORTAL:
+        alike = [a for a in mine if a.part == part]
+        graphs = {a.graph for a in alike}
+        # Of a pool that is two graphs, each has routers of its own: those of the first are enough.
+        same = [a for a in alike if a.graph == min(graphs)] if graphs else []
+        if len(same) < 2:
+            continue
+        fronts = [a for a in mine if a.part == "frontend" and a is not same[-1]]
+        scenes.append(_killed(stage, fronts[0], same[-1], same[:-1], f"{words} of {pool.name}", nvext))
+    return scenes
+
+
+def _killed(
+    stage: Stage, front: Actor, victim: Actor, others: Sequence[Actor], words: str, nvext: dict[str, Any] | None
+) -> Scene:
     stage.kill(victim)
     start = time.monotonic()
     before = _counted(stage, others)
     lost, row, number = 0, 0, 0
     last: Reply | None = None
     while row < 2 * _EACH and time.monotonic() - start < _RECOVERY_SECONDS:
-        reply = stage.ask(front, text=f"after the loss, number {number}", nvext=nvext)
+        reply = stage.ask(front, text=f"after the loss of {victim.part}, number {number}", nvext=nvext)
         number += 1
         row = row + 1 if reply.ok else 0
         if not reply.ok:
@@ -160,13 +188,12 @@ def _death(stage: Stage, cell: CellPlan) -> list[Scene]:
             time.sleep(0.2)
     seconds = time.monotonic() - start
     taken = sum(_served(stage, others, before).values())
-    ok = row >= 2 * _EACH and taken >= row
+    # Only workers say that they got a request.
+    ok = row >= 2 * _EACH and (victim.part not in ("prefill", "decode", "worker") or taken >= row)
     why = f" (last: {last.status} {last.problem[:120]})" if last else ""
-    return [
-        Scene(
-            name=f"{victim.model}: a decode worker of {pool.name} is killed",
-            ok=ok,
-            seen=f"{lost} of {number} requests failed{why}, then {row} in a row were answered by the one that is left, "
-            f"{seconds:.1f} s after the loss",
-        )
-    ]
+    return Scene(
+        name=f"{victim.model}: {words} is killed",
+        ok=ok,
+        seen=f"{lost} of {number} requests failed{why}, then {row} in a row were answered by what is left, "
+        f"{seconds:.1f} s after the loss",
+    )

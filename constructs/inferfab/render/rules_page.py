@@ -17,6 +17,7 @@ FAMILIES = {
     "GTW": "Gateways",
     "IMG": "Images and charts, and where they come from",
     "MAN": "Manifests as files",
+    "MDL": "Models: what is on record about them",
     "MEM": "Memory",
     "NAM": "Names",
     "NET": "Networks",

@@ -1,13 +1,17 @@
 """The scripts that bring a model to a node, run by a shell with stores and a hub that are folders."""
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from inferfab.render.templates import render
+from inferfab.model_manifest import MANIFEST, digest_of, manifest_of
+from inferfab.render.serving.model_cache import fetch_script
 
 MODEL = "m-0123456789ab"
 URI = {"s3": "s3://models/m/1/", "gcs": "gs://models/m/1/"}
@@ -52,8 +56,10 @@ FILES = {"config.json": "{}", "model.safetensors": "w", "original/model.pth": "w
 
 
 def snapshot_download(repo_id, *, revision, local_dir, allow_patterns=None, ignore_patterns=None):
+    if repo_id == "org/gone":
+        raise RuntimeError("RepositoryNotFoundError: 404 Client Error")
     if (repo_id, revision) != ("org/model", "abc"):
-        raise RuntimeError("401 for " + repo_id)
+        raise RuntimeError("GatedRepoError: 401 Client Error for " + repo_id)
     for name, text in FILES.items():
         wanted = allow_patterns is None or any(fnmatch.fnmatch(name, p) for p in allow_patterns)
         if wanted and not any(fnmatch.fnmatch(name, p) for p in ignore_patterns or ()):
@@ -84,10 +90,9 @@ class Node:
         for name in names:
             (self.store / "models" / "m" / "1" / name).write_text(name, encoding="utf-8")
 
-    def run(self, script: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        text = render(f"dynamo/{script}.j2", models_path=str(self.models), complete=".complete")
+    def run(self, script: str, *arguments: str, pinned: str = "none", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["sh", "-c", text, script, *arguments],
+            ["sh", "-c", fetch_script(script, str(self.models)), script, *arguments, pinned],
             env={**self._env, **env},
             capture_output=True,
             text=True,
@@ -189,6 +194,63 @@ def test_a_download_goes_on_where_it_broke(node: Node) -> None:
     assert ".complete" in node.has() and not (node.models / f"{MODEL}.part").exists()
 
 
+@STORES
+def test_files_are_held_against_their_manifest(node: Node, store: str) -> None:
+    """A file that changed on its way is refused; the small ones are checked without the weights."""
+    script, uri = f"fetch_from_{store}.sh", URI[store]
+    node.fill_store("config.json", "model.safetensors")
+    folder = node.store / "models" / "m" / "1"
+    text = manifest_of(folder)
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    node.fill_store(".complete")
+    assert node.run(script, MODEL, uri, "yes", "yes").returncode == 0
+    assert node.has() == {"config.json", ".complete", MANIFEST}
+    shutil.rmtree(node.models / MODEL)
+    assert node.run(script, MODEL, uri, "yes", "no", pinned=digest_of(text)).returncode == 0
+    shutil.rmtree(node.models / MODEL)
+    (folder / "model.safetensors").write_text("one bit else", encoding="utf-8")
+    result = node.run(script, MODEL, uri, "yes", "no")
+    assert result.returncode == 1 and f"{uri} is not what its {MANIFEST} says" in result.stderr
+    assert "model.safetensors" in result.stdout + result.stderr and node.has() == set()
+
+
+@STORES
+def test_a_manifest_of_somebody_else_is_refused(node: Node, store: str) -> None:
+    """Who may write to the store may write a manifest too: the environment's digest is what counts."""
+    node.fill_store("config.json", ".complete")
+    result = node.run(f"fetch_from_{store}.sh", MODEL, URI[store], "yes", "no", pinned="a" * 64)
+    assert result.returncode == 1 and f"holds no {MANIFEST}" in result.stderr
+    folder = node.store / "models" / "m" / "1"
+    (folder / MANIFEST).write_text(manifest_of(folder), encoding="utf-8")
+    result = node.run(f"fetch_from_{store}.sh", MODEL, URI[store], "yes", "no", pinned="a" * 64)
+    assert result.returncode == 1 and "is not the one that models.<name>.manifest_sha256 pins" in result.stderr
+    assert node.has() == set()
+
+
+def test_the_hub_is_held_against_the_same_manifest(node: Node, tmp_path: Path) -> None:
+    """What the hub's own command line downloads has a README, a cache and formats that no engine reads beside it."""
+    folder = tmp_path / "downloaded"
+    for name, text in {
+        "config.json": "{}", "model.safetensors": "w", "tokenizer.json": "{}", "original/model.pth": "w",
+        "README.md": "read", ".cache/huggingface/x.metadata": "m", ".gitattributes": "g",
+    }.items():  # fmt: skip
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    text = manifest_of(folder)
+    checked = subprocess.run(["sha256sum", "-c", "--quiet"], input=text, cwd=folder, text=True, check=False)
+    assert checked.returncode == 0 and len(text.splitlines()) == 3
+    result = node.run("fetch_from_hub.sh", MODEL, "org/model", "abc", "no", pinned="a" * 64)
+    assert result.returncode == 1 and "is not what was pinned" in result.stderr and node.has() == set()
+    assert node.run("fetch_from_hub.sh", MODEL, "org/model", "abc", "no", pinned=digest_of(text)).returncode == 0
+    assert (node.models / MODEL / MANIFEST).read_text(encoding="utf-8") == text
+
+
+def test_what_is_not_about_rights_says_so(node: Node) -> None:
+    """A repository that is not there: no word of licences."""
+    result = node.run("fetch_from_hub.sh", MODEL, "org/gone", "abc", "no")
+    assert result.returncode == 1 and "not about rights" in result.stderr and "licence" not in result.stderr
+
+
 @pytest.mark.parametrize(("token", "said"), [("", "models.<name>.token_secret"), ("hf_x", "accepted the model's")])
 def test_a_refusal_says_what_to_do(node: Node, token: str, said: str) -> None:
     """Gated models: no token at all, or one whose owner has not accepted the licence."""
@@ -206,3 +268,39 @@ def test_the_real_library_takes_these_arguments() -> None:
         pytest.skip("no huggingface_hub: name a Python that has it in HUB_PYTHON")
     names = asked.stdout.split()
     assert {"repo_id", "revision", "local_dir", "allow_patterns", "ignore_patterns"} <= set(names)
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """A hub that has the repository and asks for more rights: 401 without a token, 403 with one."""
+
+    def do_GET(self) -> None:
+        self.send_response(403 if self.headers.get("authorization") else 401)
+        self.send_header("X-Error-Code", "GatedRepo")
+        self.send_header("X-Error-Message", "Access to model org/gated is restricted")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET  # noqa: N815 - http.server's name
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(("token", "said"), [("", "models.<name>.token_secret"), ("hf_x", "accepted the model's")])
+def test_the_real_library_is_refused(node: Node, token: str, said: str) -> None:
+    """huggingface_hub against a hub on loopback that answers as the real one does for gated repositories."""
+    python = os.environ.get("HUB_PYTHON", "")
+    if not python:
+        pytest.skip("no huggingface_hub: name a Python that has it in HUB_PYTHON")
+    (node.models.parent / "bin" / "huggingface_hub.py").unlink()
+    (node.models.parent / "bin" / "python3").unlink()
+    (node.models.parent / "bin" / "python3").write_text(f'#!/bin/sh\nexec {python} "$@"\n', encoding="utf-8")
+    (node.models.parent / "bin" / "python3").chmod(0o755)
+    with HTTPServer(("127.0.0.1", 0), _Refusing) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{hub.server_address[1]}"
+        result = node.run("fetch_from_hub.sh", MODEL, "org/gated", "a" * 40, "no", HF_ENDPOINT=endpoint, HF_TOKEN=token)
+        hub.shutdown()
+    assert result.returncode == 1
+    assert "The hub refused" in result.stderr and said in result.stderr and "licence" in result.stderr
+    assert "hf_x" not in result.stdout + result.stderr

@@ -1,6 +1,11 @@
 """Graphs as their pods will be: ready only when they can answer, kept while they serve, never reading `$(…)` anew."""
 
+import json
+import subprocess
+import sys
+import threading
 from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +61,60 @@ def test_a_frontend_is_ready_when_its_model_is_listed(name: str) -> None:
 
 def test_over_tiers_each_tier_is_asked_first() -> None:
     """The router lists the model before its pools have it: prod's tiers are 200 ms / 40 ms and 2,000 ms / 80 ms."""
-    over = [c for g, c in parts("prod", "frontend") if "inferfab/pool" not in g["metadata"]["labels"]]
+    over = [(g, c) for g, c in parts("prod", "frontend") if "inferfab/pool" not in g["metadata"]["labels"]]
     assert len(over) == 3
-    for component in over:
+    for _, component in over:
         command = main_of(component)["startupProbe"]["exec"]["command"]
         assert command == ["python3", "/etc/inferfab/ready.py", "llama-70b", "200,40", "2000,80"]
         assert {m["mountPath"] for m in main_of(component)["volumeMounts"]} == {"/etc/inferfab"}
+    names = {g["metadata"]["name"] for g, _ in over}
     configs = [o for o in objects("prod") if o["kind"] == "ConfigMap" and "ready.py" in o["data"]]
-    assert len(configs) == 3
+    assert len([c for c in configs if c["metadata"]["labels"]["inferfab/graph"] in names]) == 3
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_frontend_is_asked_for_a_token_and_every_worker_asks_itself(name: str) -> None:
+    """At the start a frontend; an idle worker again and again, which the runtime does only when told to."""
+    configs = {o["metadata"]["name"]: o["data"] for o in objects(name) if o["kind"] == "ConfigMap"}
+    for graph, component in parts(name, "frontend"):
+        model = graph["metadata"]["labels"]["inferfab/model"]
+        command = main_of(component)["startupProbe"]["exec"]["command"]
+        assert command[:3] == ["python3", "/etc/inferfab/ready.py", model]
+        volumes = component["podTemplate"]["spec"]["volumes"]
+        (mounted,) = [v["configMap"]["name"] for v in volumes if "configMap" in v]
+        assert "ready.py" in configs[mounted]
+    for _, component in parts(name, "prefill", "decode", "worker"):
+        env = {e["name"]: e.get("value") for e in main_of(component)["env"]}
+        assert env["DYN_HEALTH_CHECK_ENABLED"] == "true"
+
+
+def test_the_question_is_one_token(tmp_path: Path) -> None:
+    """The rendered script against a frontend that notes what it is asked, and that has nothing behind it later."""
+    asked: list[dict[str, Any]] = []
+    script = next(o for o in objects("dev") if o["kind"] == "ConfigMap" and "ready.py" in o["data"])["data"]["ready.py"]
+
+    class Frontend(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200 if len(asked) < 4 else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Frontend) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        text = script.replace("127.0.0.1:8000", f"127.0.0.1:{server.server_address[1]}")
+        assert text != script
+        one = [sys.executable, "-c", text, "m"]
+        assert subprocess.run(one, check=False).returncode == 0
+        assert subprocess.run([*one, "200,40", "2000,80"], check=False).returncode == 0
+        gone = subprocess.run(one, capture_output=True, text=True, check=False)
+        server.shutdown()
+    assert gone.returncode == 1 and "503" in gone.stderr
+    plain = {"model": "m", "prompt": "ready", "max_tokens": 1}
+    by = {"ttft_target": 200.0, "itl_target": 40.0}, {"ttft_target": 2000.0, "itl_target": 80.0}
+    assert asked[:3] == [plain, *({**plain, "nvext": {"router": b}} for b in by)]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

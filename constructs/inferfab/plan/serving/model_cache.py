@@ -39,6 +39,8 @@ class ModelSource(Record):
     hub: bool
     """May be fetched from the hub: the source is there and the cell has a way out."""
     token_secret: str | None
+    manifest_sha256: str | None = None
+    """Nodes take these very files; None: those that the manifest beside them names, if one is there."""
 
 
 class CacheHolder(Record):
@@ -95,11 +97,11 @@ def sources_of(model: ModelPlan, *, store: str | None, egress: bool) -> tuple[Mo
 
     :param store: the region's own, ``s3://…`` or ``gs://…``.
     """
-    parts = [(model.folder, model.source, model.revision, model.weights_bytes, model.name)]
+    parts = [(model.folder, model.source, model.revision, model.weights_bytes, model.name, model.manifest_sha256)]
     draft = model.speculative.draft if model.speculative else None
     if draft and model.draft_folder:
         parts.append(
-            (model.draft_folder, draft.source, draft.revision, model.draft_weights_bytes, f"{model.name}-draft")
+            (model.draft_folder, draft.source, draft.revision, model.draft_weights_bytes, f"{model.name}-draft", None)
         )
     return tuple(
         ModelSource(
@@ -111,8 +113,9 @@ def sources_of(model: ModelPlan, *, store: str | None, egress: bool) -> tuple[Mo
             store_uri=_store(source, name, revision, store),
             hub="://" not in source and egress,
             token_secret=model.token_secret,
+            manifest_sha256=manifest,
         )
-        for folder, source, revision, size, name in parts
+        for folder, source, revision, size, name, manifest in parts
     )
 
 

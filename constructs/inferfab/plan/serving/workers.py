@@ -21,6 +21,11 @@ worker. A digest in the graph's name does the telling apart here. Read in ai-dyn
 """
 _DRAIN_ENV = (EnvValue(name="DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT", value=str(ENGINE_DRAIN_SECONDS)),)
 """Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too)."""
+_CANARY_ENV = (EnvValue(name="DYN_HEALTH_CHECK_ENABLED", value="true"),)
+"""An idle worker asks its own engine for one token, every 10 s; while none comes it is not ready. Off by default in the
+runtime of 1.6.1, as its start-up line says (health_check_enabled=false), whatever the operator may add;
+DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS does nothing any more. dynamo/vllm/health_check.py has the question.
+"""
 CPU_SHARE = 0.8
 """Part of a node's vCPUs that its workers ask for; the rest is for the system, plugins and the model cache."""
 
@@ -106,7 +111,7 @@ def _worker(
         runtime_version=None if engine.image.endswith(f":{pair.dynamo}") else pair.dynamo,
         command=engine.command,
         arguments=engine.arguments,
-        env=(*engine.env, *SELF_HOST_ENV, *_DRAIN_ENV, *env),
+        env=(*engine.env, *SELF_HOST_ENV, *_DRAIN_ENV, *_CANARY_ENV, *env),
         drain_seconds=DRAIN_SECONDS,
         cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,

@@ -19,6 +19,7 @@ def configuration(graph: GraphPlan, variant: str) -> dict[str, str]:
         files[PLANNER] = _json(planner_config(graph.planner))
     if graph.global_router is not None:
         files[GLOBAL_ROUTER] = _json(global_router_config(graph.global_router))
+    if any(part.kind == "frontend" for part in graph.components):
         files[READY] = render("dynamo/ready.py.j2", variant, port=FRONTEND_PORT)
     return files
 

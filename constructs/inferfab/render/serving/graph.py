@@ -146,10 +146,8 @@ def _component(
 
 
 def _asks(graph: GraphPlan) -> tuple[str, ...]:
-    """Command that fails while a tier's pools cannot answer; empty where one pool is behind the frontend."""
-    if graph.global_router is None:
-        return ()
-    targets = (f"{t.ttft_ms},{t.itl_ms}" for t in graph.global_router.targets)
+    """Command that fails while a pool behind the frontend cannot answer; of a router over tiers, any of its pools."""
+    targets = (f"{t.ttft_ms},{t.itl_ms}" for t in graph.global_router.targets) if graph.global_router else ()
     return ("python3", f"{CONFIG_PATH}/{READY}", graph.model, *targets)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+from inferfab.model_manifest import MANIFEST, NOT_OURS, NOT_READ
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.names import SERVING_NAMESPACE, token_secret_name
@@ -20,7 +21,7 @@ def model_cache_file(cell: CellPlan) -> str:
     """Service account, scripts, and a DaemonSet for each kind of node."""
     holders = [_holder(cell, holder) for holder in cell.serving.cache.holders]
     used = sorted({fetch["script"] for holder in holders for fetch in holder["fetches"]})
-    scripts = {name: render(f"dynamo/{name}.j2", models_path=MODELS_PATH, complete=COMPLETE) for name in used}
+    scripts = {name: fetch_script(name) for name in used}
     return render(
         "dynamo/model_cache.yaml.j2",
         namespace=SERVING_NAMESPACE,
@@ -32,6 +33,18 @@ def model_cache_file(cell: CellPlan) -> str:
         holders=holders,
         pull_secret=cell.images.pull_secret,
         models_path=MODELS_PATH,
+    )
+
+
+def fetch_script(name: str, models_path: str = MODELS_PATH) -> str:
+    """One of the scripts that fetch."""
+    return render(
+        f"dynamo/{name}.j2",
+        models_path=models_path,
+        complete=COMPLETE,
+        manifest=MANIFEST,
+        not_read=list(NOT_READ),
+        not_ours=list(NOT_OURS),
     )
 
 
@@ -56,9 +69,10 @@ def _fetches(number: int, source: ModelSource, holder: CacheHolder, store_image:
     """From the store if it is there, then from the hub if it may be; either does nothing when a folder is complete."""
     found: list[dict[str, Any]] = []
     small = "no" if holder.weights else "yes"
+    pinned = source.manifest_sha256 or "none"
     if source.store_uri:
         script = _SCRIPTS[source.store_uri.split("://", 1)[0]]
-        arguments = (source.folder, source.store_uri, "no" if source.hub else "yes", small)
+        arguments = (source.folder, source.store_uri, "no" if source.hub else "yes", small, pinned)
         found.append(
             {
                 "name": f"store-{number}",
@@ -75,7 +89,7 @@ def _fetches(number: int, source: ModelSource, holder: CacheHolder, store_image:
                 "name": f"hub-{number}",
                 "image": holder.image,
                 "script": _HUB,
-                "arguments": (source.folder, source.source, source.revision, small),
+                "arguments": (source.folder, source.source, source.revision, small, pinned),
                 "token_secret": token_secret_name(source.token_secret) if source.token_secret else None,
                 "comment": f"models.{source.model}: from the hub, where the store does not have it",
             }
