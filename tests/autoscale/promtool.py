@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inferfab.autoscale.rolling import Samples
 from inferfab.render.autoscaling.forecast_rules import Rule
-from tests.programs import tool
+from programs import tool
 
 
 def rule_file(rules: Sequence[Rule], interval_s: int) -> str:

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from tests.conformance.shared_folder import shared
+from conformance.shared_folder import shared
 
 
 def path_of(name: str) -> Path:

@@ -9,8 +9,9 @@ from inferfab.autoscale.forecast import Forecast, forecast
 from inferfab.autoscale.settings import ForecastSettings
 from inferfab.render.autoscaling import forecast_rules as names
 from inferfab.render.autoscaling.forecast_rules import forecast_rules, selector
-from tests.autoscale.promtool import expect, run, values
-from tests.autoscale.series import servegen
+
+from .promtool import expect, run, values
+from .series import servegen
 
 OF = {"cell": "use1-a", "pool": "chat"}
 ALL = OF | {"tier": "priority", "model": "llama-70b"}

@@ -11,6 +11,7 @@ from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.environment.rule_changes import ChangedTo
+from inferfab.plan.autoscaling.autoscaling import AutoscalingPlan, plan_autoscaling
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
@@ -101,6 +102,8 @@ class CellPlan(Record):
     pools: tuple[PoolPlan, ...]
     serving: ServingPlan
     """What its cluster runs to serve."""
+    autoscaling: AutoscalingPlan | None = None
+    """How its pools follow demand; None in plans of earlier releases."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -276,6 +279,7 @@ def _plan(environment: Environment) -> FleetPlan:
             pair=pair,
             image_registry=environment.engine.image_registry,
             overlay=environment.prices.overlay,
+            autoscaling=environment.autoscaling,
         )
         placed[name] = [
             plan_pool(pool, environment.pools[pool], here, where, tiers[environment.pools[pool].tier], models)
@@ -372,6 +376,18 @@ def _cell(
     fabric = plan_cell_fabric(cell, kind)
     racks = plan_racks(cell.racks, network, fabric.marking, groups) if cell.racks and fabric.marking else None
     complete = racks.complete_pools if racks else ()
+    serving = plan_serving(
+        pair,
+        environment.engine.image_registry,
+        tiers,
+        models,
+        pools,
+        groups,
+        cloud=cell.cloud,
+        bucket=names.model_bucket if names else google.model_bucket if google else None,
+        egress=network.egress != "none",
+        racks=racks,
+    )
     return CellPlan(
         name=name,
         cloud=cell.cloud,
@@ -398,17 +414,14 @@ def _cell(
         system_nodes=cell.system_nodes.count,
         node_groups=groups,
         pools=pools,
-        serving=plan_serving(
-            pair,
-            environment.engine.image_registry,
+        serving=serving,
+        autoscaling=plan_autoscaling(
+            {p.name: environment.pools[p.name].scaling.over(environment.autoscaling) for p in pools},
             tiers,
             models,
             pools,
             groups,
-            cloud=cell.cloud,
-            bucket=names.model_bucket if names else google.model_bucket if google else None,
-            egress=network.egress != "none",
-            racks=racks,
+            serving,
         ),
         cost=_sum([p.pool.cost for p in placed]),
     )

@@ -3,6 +3,7 @@
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
+from inferfab.render.autoscaling.files import autoscaling_chart, autoscaling_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -29,7 +30,7 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
-    found = (_serving(fleet, cell),)
+    found = (_serving(fleet, cell), _autoscaling(cell))
     return tuple(release for release in found if release.files)
 
 
@@ -40,6 +41,18 @@ def _serving(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
         description="What serves in this cell",
         namespace=SERVING_NAMESPACE,
         files=serving_files(fleet, cell),
+        templates=templates,
+        live=live,
+    )
+
+
+def _autoscaling(cell: CellPlan) -> CellRelease:
+    templates, live = autoscaling_chart(cell)
+    return CellRelease(
+        name="autoscaling",
+        description="What follows demand in this cell",
+        namespace=SERVING_NAMESPACE,
+        files=autoscaling_files(cell),
         templates=templates,
         live=live,
     )
