@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from inferfab.cli import (
+    autoscale,
     bootstrap,
     catalog,
     check,
@@ -55,6 +56,7 @@ for module in (
     profile,
     simulate,
     size,
+    autoscale,
     explain,
     schema,
     catalog,

@@ -31,8 +31,8 @@ class Autoscaling(Input):
     """Share of the time in which demand, one horizon later, is to be at or below the forecast. Default: 0.95."""
     window_hours: WindowHours = 72
     """Trailing window of relative changes of demand, in hours. Default: 72."""
-    headroom: HeadroomFactor = 1.3
-    """Constant factor over present demand, used while the forecast has not been better. Default: 1.3."""
+    headroom: HeadroomFactor = 1.35
+    """Constant factor over present demand, used while the forecast has not been better. Default: 1.35."""
     provisioning_seconds: Provisioning | None = None
     """From asking for a worker to its first answer, node included, where it was measured. Default: from one measured
     cold start, with the weights of the pool's model in place of that one's.

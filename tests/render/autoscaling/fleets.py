@@ -38,9 +38,9 @@ def cell(kind: str) -> CellPlan:
     return one
 
 
-KEDA = {"mode": "keda"}
+KEDA = {"mode": "keda", "headroom": 1.3}
 KINDS = {
-    "planner": lambda: environment({"p": AGGREGATED}),
+    "planner": lambda: environment({"p": AGGREGATED}, autoscaling={"headroom": 1.3}),
     "keda": lambda: environment({"p": AGGREGATED}, autoscaling=KEDA),
     "keda-disaggregated": lambda: environment({"p": DISAGGREGATED | {"scaling": KEDA}}),
     "advised": lambda: environment({"p": AGGREGATED | {"scaling": KEDA | {"planner": "advisory"}}}),
