@@ -13,8 +13,8 @@ import test_rules_fabric_engine
 import test_rules_gateway
 import test_rules_images
 import test_rules_memory
-import test_rules_observed
 import test_rules_models
+import test_rules_observed
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks

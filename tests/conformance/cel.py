@@ -61,6 +61,10 @@ ANSWERED: dict[str, Callable[[Any], bool]] = {
             not any(re.search(r"\[[0-9]+\.\.[0-9]+\]", one["name"]) for one in template.get("rawNvConfig", ()))
         )
     ),
+    # KEDA's ScaledObject.
+    "!has(self.minReplicaCount) || self.minReplicaCount <= (has(self.maxReplicaCount) ? self.maxReplicaCount : 100)": (
+        lambda spec: spec.get("minReplicaCount", 0) <= spec.get("maxReplicaCount", 100)
+    ),
     # What we render is created, so there is no old object.
     "oldSelf.hasValue() || !has(self.restart)": lambda spec: "restart" not in spec,
 }

@@ -130,7 +130,7 @@ def test_a_field_that_is_there_already_is_not_suggested_as_a_rename() -> None:
     [beside] = findings(with_("    worker:", "    wroker: 1\n    worker:"))
     assert beside.fix == "remove it, or did you mean `worker`, which is here already?"
     [strange] = findings(with_("    worker:", "    colour: red\n    worker:"))
-    assert strange.fix == "one of: block_tokens, capacity, fabric, frontends, gpu, traffic, workload"
+    assert strange.fix == "one of: block_tokens, capacity, fabric, frontends, gpu, scaling, traffic, workload"
     [none_left] = findings(with_("    worker:", "    capacity: {kind: on_demand, id: x}\n    worker:"))
     assert none_left.fix == "remove it; every field is here already"
 

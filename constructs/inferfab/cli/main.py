@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from inferfab.cli import (
+    autoscale,
     bootstrap,
     catalog,
     check,
     diff,
     explain,
-    images,
     failures,
+    images,
     init,
     models,
     plan,
@@ -65,6 +66,7 @@ for module in (
     size,
     models,
     failures,
+    autoscale,
     explain,
     schema,
     catalog,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from inferfab.environment.autoscaling import Autoscaling
 from inferfab.environment.base import Cidr, Input, Items, Name, impossible, matching
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
@@ -125,6 +126,8 @@ class Environment(Input):
     """Default: `priority`, `standard` and `batch` with the promises described there."""
     pools: Annotated[dict[Annotated[Name, AfterValidator(_not_system)], Pool], Field(min_length=1)]
     """GPUs of one tier; declared here once, placed by the cells."""
+    autoscaling: Autoscaling = Autoscaling()
+    """How pools that have room to scale follow demand."""
     cells: Annotated[dict[Name, Cell], Field(min_length=1)]
     """Where pools run: each cell is one zone, one cluster, one fabric."""
     routing: Routing | None = None

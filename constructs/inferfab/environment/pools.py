@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from inferfab.environment.autoscaling import PoolScaling
 from inferfab.environment.base import (
     Count,
     Input,
@@ -98,6 +99,8 @@ class _Pool(Input):
     """Default: the tier's."""
     traffic: Traffic | None = None
     """What `simulate` and `size` replay for it, all cells together. Default: its part of the tier's."""
+    scaling: PoolScaling = PoolScaling()
+    """How it follows demand, where it has room to scale. Default: as `autoscaling` says."""
     frontends: Annotated[PositiveCount, Field(le=100)] = 2
     """Instances of the pool's frontend, on system nodes. Default: 2. Where one model is sold in several tiers, the
     router over its tiers has as many as the pool that asks for most.

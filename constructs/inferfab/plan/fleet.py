@@ -10,6 +10,7 @@ from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.environment.rule_changes import ChangedTo
+from inferfab.plan.autoscaling.autoscaling import AutoscalingPlan, plan_autoscaling
 from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
 from inferfab.plan.availability_factors import availability_factors
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
@@ -92,6 +93,8 @@ class CellPlan(Record):
     """What its cluster runs to serve."""
     images: ImageSource = ImageSource()
     """Where its images and charts come from."""
+    autoscaling: AutoscalingPlan | None = None
+    """How its pools follow demand; None in plans of earlier releases."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -269,6 +272,7 @@ def _plan(environment: Environment) -> FleetPlan:
             pair=pair,
             image_registry=plan_images(environment),
             overlay=environment.prices.overlay,
+            autoscaling=environment.autoscaling,
         )
         placed[name] = [
             plan_pool(pool, environment.pools[pool], here, where, tiers[environment.pools[pool].tier], models)
@@ -422,6 +426,14 @@ def _cell(
         pools=pools,
         serving=serving,
         images=plan_images(environment),
+        autoscaling=plan_autoscaling(
+            {p.name: environment.pools[p.name].scaling.over(environment.autoscaling) for p in pools},
+            tiers,
+            models,
+            pools,
+            groups,
+            serving,
+        ),
         cost=_sum([p.pool.cost for p in placed]),
     )
 

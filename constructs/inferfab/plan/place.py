@@ -2,6 +2,7 @@
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.instances import InstanceType, instances
+from inferfab.environment.autoscaling import Autoscaling
 from inferfab.environment.capacity import Owned, PlannedCapacity
 from inferfab.environment.cells import Cell
 from inferfab.environment.money import PriceOverlay
@@ -23,6 +24,8 @@ class PoolContext(Record):
     pair: EnginePair
     image_registry: ImageSource
     overlay: tuple[PriceOverlay, ...]
+    autoscaling: Autoscaling = Autoscaling()
+    """What pools say nothing of."""
 
     @property
     def lodger(self) -> str | None:

@@ -110,7 +110,10 @@ def plan_pool(
             shared=None,
             kv_transfer=_transfer(pool, roles, model, workload, tier),
             scaling=plan_scaling(
-                {r.role: r.workers for r in roles}, {r.role: r.parallelism.gpus for r in roles}, groups
+                {r.role: r.workers for r in roles},
+                {r.role: r.parallelism.gpus for r in roles},
+                groups,
+                pool.scaling.over(where.autoscaling),
             ),
             requests_per_second=served,
             price=price,

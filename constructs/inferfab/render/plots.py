@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 from inferfab.record import Record
 
@@ -110,3 +111,72 @@ def _open(width: int, height: int) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str, colour: str = INK) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" {_FONT}>{escape(text)}</text>'
+
+
+def timeline(
+    found: Sequence[Line], *, x_name: str, y_name: str, x_step: float, shaded: Sequence[tuple[float, float]] = (),
+    width: int = 760, height: int = 260,
+) -> str:  # fmt: skip
+    """Lines over time, both axes plain and the lower end of the upright one 0. A gap in x breaks a line.
+
+    :param x_step: between two marks of the x axis, from a multiple of it on.
+    :param shaded: stretches of x that are marked as bad.
+    """
+    points = [p for line in found for p in line.points]
+    if not points:
+        return ""
+    x0, x1 = min(p[0] for p in points), max(p[0] for p in points)
+    top = _round_up(max(p[1] for p in points))
+    box = (64.0, 14.0, width - 150.0, height - 46.0)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (
+            box[0] + (x - x0) / ((x1 - x0) or 1) * (box[2] - box[0]),
+            box[3] - y / top * (box[3] - box[1]),
+        )
+
+    parts = [_open(width, height)]
+    for begin, end in shaded:
+        left, right = at(begin, 0)[0], at(end, 0)[0]
+        parts.append(
+            f'<rect x="{left:.1f}" y="{box[1]}" width="{max(1.0, right - left):.1f}" height="{box[3] - box[1]:.1f}" '
+            f'fill="{BOUND}" opacity="0.25"/>'
+        )
+    for part in range(5):
+        value = top * part / 4
+        y = at(x0, value)[1]
+        parts.append(f'<line x1="{box[0]}" x2="{box[2]}" y1="{y:.1f}" y2="{y:.1f}" stroke="{GRID}"/>')
+        parts.append(_text(box[0] - 6, y + 4, f"{value:,.4g}", "end"))
+    for number in range(math.ceil(x0 / x_step), math.floor(x1 / x_step) + 1):
+        parts.append(_text(at(number * x_step, 0)[0], box[3] + 18, f"{number * x_step:.10g}", "middle"))
+    step = min((b[0] - a[0] for line in found for a, b in pairwise(line.points)), default=0.0)
+    for number, (line, colour) in enumerate(zip(found, LINES, strict=False)):
+        run: list[str] = []
+        before: float | None = None
+        for x, y in line.points:
+            if before is not None and x - before > 1.5 * step:
+                parts.append(_path(run, colour))
+                run = []
+            run.append("{:.1f},{:.1f}".format(*at(x, y)))
+            before = x
+        parts.append(_path(run, colour))
+        parts.append(_text(box[2] + 8, box[1] + 14 + 18 * number, line.name, "start", colour))
+    parts.append(_text((box[0] + box[2]) / 2, height - 6, x_name, "middle"))
+    middle = (box[1] + box[3]) / 2
+    parts.append(
+        f'<text x="14" y="{middle}" text-anchor="middle" transform="rotate(-90 14 {middle})" fill="{INK}" {_FONT}>'
+        f"{escape(y_name)}</text>"
+    )
+    return "".join([*parts, "</svg>"])
+
+
+def _path(points: Sequence[str], colour: str) -> str:
+    return f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.4"/>'
+
+
+def _round_up(value: float) -> float:
+    """To the next of 1, 2, 4 or 8 of its power of ten."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((m * power for m in (1, 2, 4, 8, 10) if m * power >= value), 10 * power)

@@ -3,6 +3,7 @@
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
+from inferfab.render.autoscaling.files import autoscaling_chart, autoscaling_files
 from inferfab.render.gateway import gateway_files
 from inferfab.render.serving import chart_files, serving_files
 
@@ -30,7 +31,11 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
-    found = (_serving(fleet, cell), _gateway(cell))
+    found = (
+        _serving(fleet, cell),
+        _gateway(cell),
+        _autoscaling(cell),
+    )
     return tuple(release for release in found if release.files)
 
 
@@ -54,4 +59,16 @@ def _gateway(cell: CellPlan) -> CellRelease:
         namespace=cell.gateway.namespace,
         files=files,
         templates=flat(files),
+    )
+
+
+def _autoscaling(cell: CellPlan) -> CellRelease:
+    templates, live = autoscaling_chart(cell)
+    return CellRelease(
+        name="autoscaling",
+        description="What follows demand in this cell",
+        namespace=SERVING_NAMESPACE,
+        files=autoscaling_files(cell),
+        templates=templates,
+        live=live,
     )

@@ -74,6 +74,19 @@ def fit_rates(trace: Trace, name: str) -> TrafficProfile:
     )
 
 
+def read_windows(trace: Trace) -> dict[float, float]:
+    """Rates above 0 by the second at which their windows begin.
+
+    :raises UnusableTrace: if more than 1 % of the rows are bad, or none is good.
+    """
+    windows, _, _ = _read(trace)
+    if not windows:
+        trace.judge()
+        raise UnusableTrace(f"{trace.path} has no window with a rate above 0")
+    trace.judge()
+    return windows
+
+
 def _read(trace: Trace) -> tuple[dict[float, float], list[tuple[float, float, float]], int]:
     """Rates by window, (rate, mean prompt, mean answer) of each, and windows without traffic."""
     columns = Columns(split(trace.first_line))

@@ -30,7 +30,7 @@ class ComponentPlan(Record):
     replicas: NonNegativeInt
     """Workers to start with."""
     scaled: bool = False
-    """Its ``replicas`` belong to the planner, not to what is rendered."""
+    """Its ``replicas`` belong to planner or KEDA, not to what is rendered."""
     nodes: PositiveInt = 1
     """Nodes that one worker spans."""
     image: str

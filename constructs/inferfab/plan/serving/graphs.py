@@ -77,7 +77,8 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
     roles = [r for r in pool.roles if r.role in names]
     whole = len(roles) == len(pool.roles)
     route = pool.name if whole else f"{pool.name}-{names[0]}"
-    scaled = pool.scaling.replicas_owner == "dynamo-planner"
+    scaled = pool.scaling.replicas_owner != "terraform"
+    planned = pool.scaling.replicas_owner == "dynamo-planner" or pool.scaling.advisory_planner
     workers = [
         role_worker(
             at.pair,
@@ -91,7 +92,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         for role in roles
     ]
     policy = None if routed else _policy(pool, at)
-    components = ["frontend" if not routed else "router", *names, *(["planner"] if scaled else [])]
+    components = ["frontend" if not routed else "router", *names, *(["planner"] if planned else [])]
     immutable: dict[str, object] = {
         "components": sorted(components),
         "model": [model.source, model.revision],
@@ -117,7 +118,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         count = max(front.replicas, len(at.racks.racks))
         front = front.model_copy(update={"beside_gpus": True, "replicas": count, "disruption_budget": count > 1})
     parts: list[ComponentPlan] = [front, *workers]
-    asked = _planner(pool, at, names, routed=routed) if scaled else None
+    asked = _planner(pool, at, names, routed=routed) if planned else None
     if asked is not None:
         parts.append(planner(at.pair, at.registry))
     return GraphPlan(
@@ -160,6 +161,7 @@ def _planner(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed
         {r.role: r.parallelism.gpus for r in pool.roles if r.role in names},
         behind_router=routed,
         prometheus_url=at.prometheus_url,
+        advisory=pool.scaling.advisory_planner,
     )
 
 

@@ -43,6 +43,8 @@ class PlannerPlan(Record):
     prefill_engine_num_gpu: PositiveInt | None = None
     decode_engine_num_gpu: PositiveInt | None = None
     metric_pulling_prometheus_endpoint: str
+    advisory: Literal[True] | None = None
+    """It says what it would do, and does nothing: KEDA owns the workers."""
 
 
 def itl_target_ms(tier: TierPlan) -> float | None:
@@ -72,6 +74,7 @@ def plan_planner(
     *,
     behind_router: bool,
     prometheus_url: str,
+    advisory: bool = False,
 ) -> PlannerPlan:
     """One planner for the workers of one graph.
 
@@ -99,4 +102,5 @@ def plan_planner(
         prefill_engine_num_gpu=gpus_per_worker.get("prefill"),
         decode_engine_num_gpu=gpus_per_worker.get("decode") or gpus_per_worker.get("worker"),
         metric_pulling_prometheus_endpoint=prometheus_url,
+        advisory=True if advisory else None,
     )

@@ -55,6 +55,7 @@ def graph_file(cell: CellPlan, graph: GraphPlan, variant: str, live_replicas: di
         models_path=MODELS_PATH,
         complete=COMPLETE,
         frontend_port=FRONTEND_PORT,
+        owner="the planner's" if graph.planner is not None and not graph.planner.advisory else "KEDA's",
     )
     if not files:
         return text

@@ -1,0 +1,1 @@
+"""How pools follow demand: who owns which number, how far ahead, and within which bounds."""

@@ -1,0 +1,1 @@
+"""What scales a cell's pools: recording rules, KEDA's objects, and pods that keep room."""

@@ -1,0 +1,138 @@
+"""Who owns which number, how far ahead, within which bounds."""
+
+import math
+
+import pytest
+from hypothesis import given
+
+from inferfab.environment.autoscaling import Autoscaling, PoolScaling
+from inferfab.environment.environment import Environment
+from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
+from inferfab.plan.fleet import FleetPlan, plan
+from render.autoscaling.fleets import AGGREGATED, cell, environment, fleet
+from strategies import environments, quick
+
+
+def only(kind: str) -> PoolAutoscaling:
+    found = cell(kind).autoscaling
+    assert found is not None
+    return found.pools[0]
+
+
+def test_one_owner() -> None:
+    """Planner or KEDA, and the planner's process only where it owns or advises."""
+    owners = {kind: cell(kind).pools[0].scaling.replicas_owner for kind in ("planner", "keda", "advised", "fixed")}
+    assert owners == {"planner": "dynamo-planner", "keda": "keda", "advised": "keda", "fixed": "terraform"}
+    for kind in ("planner", "keda", "advised", "fixed"):
+        (graph,) = cell(kind).serving.graphs
+        worker = graph.component("worker")
+        assert worker.scaled == (kind != "fixed")
+        assert (graph.planner is not None) == (kind in ("planner", "advised"))
+        assert [c.kind for c in graph.components if c.kind == "planner"] == ["planner"] * (graph.planner is not None)
+        if graph.planner is not None:
+            assert graph.planner.advisory == (True if kind == "advised" else None)
+
+
+def test_horizon_is_provisioning_and_what_it_takes_to_notice() -> None:
+    """Llama 70B in FP8: its bytes at 54 GB in 62 s, and 410 + 494 s of the measured run around them."""
+    found = only("planner").provisioning
+    assert found is not None
+    (model,) = fleet("planner").models
+    weights = round(max(model.weights_bytes * 62 / 54e9, model.cold_load_seconds))
+    assert 80 <= weights <= 86
+    assert (found.node_seconds, found.start_seconds, found.weights_seconds) == (410, 494, weights)
+    assert found.total_seconds == 410 + 494 + weights
+    # Ten minutes of a rate, two to notice, in whole minutes.
+    assert found.horizon_seconds == math.ceil((found.total_seconds + 600 + 120) / 60) * 60
+    settings = only("planner").forecast
+    assert settings is not None
+    assert settings.horizon_s == found.horizon_seconds
+
+
+def test_what_was_measured_counts() -> None:
+    made = plan(environment({"p": AGGREGATED | {"scaling": {"provisioning_seconds": 300, "horizon_seconds": 900}}}))
+    found = made.cells[0].autoscaling.pools[0].provisioning  # type: ignore[union-attr]
+    assert found is not None
+    assert (found.total_seconds, found.horizon_seconds, found.basis) == (300, 900, "environment")
+
+
+def test_a_pool_over_the_environment() -> None:
+    defaults = Autoscaling(mode="keda", planner="advisory", quantile=0.9)
+    assert PoolScaling().over(defaults) == defaults
+    assert PoolScaling(quantile=0.99).over(defaults).quantile == 0.99
+    # What the environment asks for beside KEDA means nothing in a pool that the planner owns.
+    other = PoolScaling(mode="planner").over(defaults)
+    assert (other.mode, other.planner, other.quantile) == ("planner", "none", 0.9)
+
+
+def test_no_placeholders_where_they_would_bring_nothing() -> None:
+    """Reserved nodes are paid anyway; fixed pools expect nobody; batch may wait."""
+    assert len(only("planner").placeholders) == 1
+    for kind, word in (("reserved", "paid"), ("fixed", "fixed"), ("spot", "promises nothing"), ("off", "switched off")):
+        assert only(kind).placeholders == ()
+        assert any(word in remark for remark in only(kind).remarks), (kind, only(kind).remarks)
+    assert any("spot" in remark for remark in only("spot").remarks)
+
+
+def test_placeholders_hold_one_pod_of_a_worker() -> None:
+    (one,) = only("planner").placeholders
+    assert (one.most, one.gpus, one.claim) == (4, 4, None)
+    # A worker over two nodes of 8 GPUs has two pods.
+    (spanning,) = only("spanning").placeholders
+    assert (spanning.most, spanning.gpus) == (8, 8)
+    assert {p.claim for p in only("claims").placeholders} == {"p-prefill-devices", "p-decode-devices"}
+
+
+def test_workers_for_a_demand() -> None:
+    """Whole workers at the planned utilization, one beside them that may fail, within the bounds."""
+    (role,) = only("planner").roles
+    worker = cell("planner").pools[0].roles[0]
+    assert role.requests_per_second == pytest.approx(worker.performance.requests_per_second.low * 0.7)
+    assert role.spare == 1
+    each = role.requests_per_second
+    assert [role.needed(each * n) for n in (0.0, 0.5, 1.5, 3.0, 3.1, 50.0)] == [2, 2, 3, 4, 5, 6]
+    assert only("spot").roles[0].spare == 0
+
+
+def test_demand_is_read_where_the_pool_is_alone() -> None:
+    own = only("planner").demand
+    assert own is not None
+    assert (own.source, own.metric, own.model) == ("frontend", "dynamo_frontend_requests_started_total", "llama")
+    routed = cell("routed").autoscaling
+    assert routed is not None
+    for pool in routed.pools:
+        assert pool.demand is not None
+        assert pool.demand.source == "router"
+        # Each request is read once, by the prefill workers.
+        assert pool.demand.pods == f"{pool.pool}-prefill-[0-9a-f]{{6}}-.*"
+        assert all(role.latency is None for role in pool.roles)
+    assert any("no latency trigger" in remark for remark in routed.pools[1].remarks)
+
+
+def test_latency_of_each_role() -> None:
+    """Priority promises TTFT p95 500 ms: 80 % of it is 400 ms, and decode workers answer for none of it."""
+    found = {role.role: role.latency for role in only("keda-disaggregated").roles}
+    assert found["decode"] is None
+    assert found["prefill"] is not None
+    assert (found["prefill"].percentile, found["prefill"].at_ms) == (95.0, 400.0)
+
+
+@quick
+@given(environments())
+def test_bounds_agree_for_any_environment(tree: object) -> None:
+    made: FleetPlan = plan(Environment.model_validate(tree))
+    for one in made.cells:
+        assert one.autoscaling is not None
+        for pool in one.autoscaling.pools:
+            planned = next(p for p in one.pools if p.name == pool.pool)
+            assert (pool.mode == "fixed") == (planned.scaling.replicas_owner == "terraform" or bool(planned.shared))
+            for role in pool.roles:
+                assert role.workers == planned.scaling.workers[role.role]
+                assert role.workers.min <= role.needed(1e9) <= role.workers.max
+            for room in pool.placeholders:
+                group = one.node_group(room.node_group)
+                role = pool.role(room.role)
+                # Room and the fewest workers fit into the node group at its largest.
+                assert (role.workers.min * role.pods_per_worker + room.most) * room.gpus <= group.gpus.max
+                assert group.nodes.min < group.nodes.max
+                assert group.capacity.kind in ("on_demand", "spot")
