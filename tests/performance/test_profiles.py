@@ -13,11 +13,12 @@ from inferfab.catalog.gpus import gpus
 from inferfab.catalog.instances import instances
 from inferfab.catalog.models import models
 from inferfab.performance.find import UnreadablePerformance, profile_for, read_performance, shipped
-from inferfab.performance.importing import Unimportable, import_profile
+from inferfab.performance.importing import Run, Unimportable, _runs, import_profile
 from inferfab.performance.npz import BadArchive, read_npz, write_npz
 from inferfab.performance.profile import PerformanceProfile, Worker, beside_pair, surface, too_old
 
 ENVIRONMENTS = Path(__file__).resolve().parents[2] / "environments"
+SAMPLES = Path(__file__).parent / "samples"
 WORKER = Worker(model="qwen3-8b", quantization="fp8", kv_precision="fp8", gpu="l40s", tensor=1)
 
 
@@ -144,6 +145,34 @@ def test_import_of_guidellm(tmp_path: Path) -> None:
     path.write_text(json.dumps({"benchmarks": [run(500, 1, 30, 10), run(2000, 1, 90, 12), run(500, 20, 60, 18)]}))
     found = import_profile([path], WORKER, engine="vllm 0.31.0", as_of=date(2026, 11, 1))
     assert [p.prompt_tokens for p in found.prefill] == [500, 2000]
+
+
+def test_what_aiperf_0_10_writes(tmp_path: Path) -> None:
+    """A published result: two requests in flight, of 580.7 + 217.1 / 2 tokens; warming up had as many."""
+    (run,) = _runs(SAMPLES / "aiperf-0.10.0-c2.json")
+    assert run.in_flight == 2
+    assert (run.prompt_tokens, run.ttft_ms) == (580.71875, 104.5644975)
+    raw = json.loads((SAMPLES / "aiperf-0.10.0-c2.json").read_text(encoding="utf-8"))
+    raw["input_config"]["phases"][1] = {"name": "profiling", "type": "poisson", "rate": 1.5}
+    (tmp_path / "rate.json").write_text(json.dumps(raw), encoding="utf-8")
+    (by_rate,) = _runs(tmp_path / "rate.json")
+    # Little's law: 1.3265 s x 1.5007 requests/s.
+    assert by_rate.in_flight == pytest.approx(1.9908, rel=1e-3)
+
+
+def test_what_guidellm_0_5_writes(tmp_path: Path) -> None:
+    """A published result; a benchmark without an answer has zeros for times, which are no measurement."""
+    (run,) = _runs(SAMPLES / "guidellm-0.5.0-sync.json")
+    assert run == Run(264.0, 128.0, pytest.approx(1.0, rel=1e-3), 96.59028053283691, 20.59245331422209)
+    raw = json.loads((SAMPLES / "guidellm-0.5.0-sync.json").read_text(encoding="utf-8"))
+    failed = json.loads(json.dumps(raw["benchmarks"][0]).replace('"successful": {"mean"', '"gone": {"mean"'))
+    for metric in failed["metrics"].values():
+        metric["successful"] = {"mean": 0.0, "median": 0.0, "count": 0}
+    (tmp_path / "half.json").write_text(json.dumps({"benchmarks": [*raw["benchmarks"], failed]}), encoding="utf-8")
+    assert _runs(tmp_path / "half.json") == [run]
+    (tmp_path / "none.json").write_text(json.dumps({"benchmarks": [failed]}), encoding="utf-8")
+    with pytest.raises(Unimportable, match="no request of any"):
+        _runs(tmp_path / "none.json")
 
 
 def test_import_of_dynamos_profiler(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from inferfab.performance.npz import write_npz
 from inferfab.simulate.engines import worker_engine
 from inferfab.simulate.simulator import Outcome, Simulator, SimulatorFailed
+from inferfab.simulate.simulator_probe import break_off
 from inferfab.traffic.draw import BLOCK_TOKENS, write_replay
 from inferfab.traffic.rows import Request
 from rehearse.dynamo_python import dynamo_python
@@ -108,6 +109,32 @@ def test_a_lost_worker_makes_the_others_wait_until_another_is_there(tmp_path: Pa
     assert whole.ttft_ms["99.0"] is not None
     assert lost.ttft_ms["99.0"] is not None
     assert whole.ttft_ms["99.0"] < lost.ttft_ms["99.0"]
+
+
+def test_what_a_lost_worker_was_at_is_broken_off(tmp_path: Path) -> None:
+    """Two workers with more to read than they can, one lost at 5 s: what it had then keeps no promise."""
+    requests = [Request(at_s=n / 25, prompt_tokens=1000, output_tokens=2) for n in range(150)]
+    promises = [{"metric": "ttft", "percentile": 95.0, "at_most_ms": 60_000.0}]
+    loss = {"at_ms": 5000.0, "workers": {"prefill": 1}}
+    found = ran(tmp_path, requests, workers=2, promises=promises, loss=loss)
+    assert found.completed == 150
+    # One being read at least; of the 25 that have piled up by then (5 s x 5 a second) half, and what is handed over.
+    assert 1 <= found.broken_off <= 25
+    (kept,) = found.promises
+    assert (kept.inside, kept.of) == (150 - found.broken_off, 150)
+    assert found.good == 150 - found.broken_off
+
+
+def test_only_what_is_at_the_lost_worker_at_that_moment_is_broken_off() -> None:
+    """Worker 1 of decode is lost at 100 ms: it had the second request until 150 ms, the third was over at 90 ms."""
+
+    def one(arrived: float, worker: int, ended: float) -> dict[str, object]:
+        steps = [{"pool": "prefill", "logical_worker_id": 0}, {"pool": "decode", "logical_worker_id": worker}]
+        return {"arrival_time_ms": arrived, "routing_history": steps, "terminal_time_ms": ended}
+
+    requests = [one(0, 0, 200), one(10, 1, 150), one(20, 1, 90), one(120, 0, 300), one(130, 2, 300)]
+    break_off(requests, {"at_ms": 100.0, "workers": {"decode": 1}}, {"prefill": 1, "decode": 2})
+    assert [bool(r.get("broken_off")) for r in requests] == [False, True, False, False, False]
 
 
 def test_what_it_refuses_is_said(tmp_path: Path) -> None:

@@ -128,6 +128,17 @@ def test_failed_requests_of_burstgpt_are_left_out(tmp_path: Path) -> None:
     assert found.mean_prompt_tokens == (472 + 417) / 2
 
 
+def test_the_third_burstgpt_file_has_sessions(tmp_path: Path) -> None:
+    """Its header has two columns more (HPMLL/BurstGPT, release v1.2)."""
+    text = (
+        "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+        "0,s1,1.5,GPT-4,100,20,120,Conversation log\n7,s2,0.2,GPT-4,300,40,340,API log\n"
+    )
+    found = profile_of(written(tmp_path, text))
+    assert found.provenance.format == "burstgpt"
+    assert found.mean_prompt_tokens == 200
+
+
 def test_a_rate_series(tmp_path: Path) -> None:
     rows = "".join(
         f"{n * 600},{0 if n == 5 else 10 + n % 2},{'' if n == 5 else 500},{'' if n == 5 else 100},3\n"

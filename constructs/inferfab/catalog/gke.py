@@ -18,6 +18,11 @@ class Text(Record):
     source: str
 
 
+class Settings(Record):
+    value: dict[str, str]
+    source: str
+
+
 class Size(Record):
     value: PositiveFloat
     source: str
@@ -29,6 +34,12 @@ class GkeFile(FactFile):
     local_ssd_gb: Size
     gib_image: Text
     gib_image_arm64: Text
+    gib_host_path: Text
+    """On the node: the installer's DaemonSet copies the plugin there."""
+    gib_path: Text
+    """In a pod."""
+    gib_env: Settings
+    """Of NCCL, where a worker spans nodes."""
     driver_installer_image: Text
     pause_image: Text
 

@@ -30,6 +30,16 @@ def size_command(
     utilization: Annotated[
         float, typer.Option("--utilization", help="At the peak, of what the promises allow.", min=0.3, max=1.0)
     ] = 0.75,
+    spare: Annotated[
+        int,
+        typer.Option(
+            "--spare",
+            min=1,
+            max=3,
+            help="Nodes of a role that may be away at once in the worst hour: 1 for a loss or for maintenance, 2 for a "
+            "loss during maintenance.",
+        ),
+    ] = 1,
     requests: Annotated[int, typer.Option("--requests", help="Of the busiest hour, in each run.", min=500)] = 8000,
     format: Annotated[SizeFormat, typer.Option("--format", "-f", help="For people, machines, or a browser.")] = (
         SizeFormat.text
@@ -38,8 +48,9 @@ def size_command(
 ) -> None:
     """Find the cheapest fleet that keeps every promise in the worst hour, with a node to spare.
 
-    Tries machine types, prefill and decode together or apart, their ratio, tensor parallelism and batch limits on
-    Dynamo's own simulator (`make dynamo`), whole nodes at real prices. Exit code 1 if a pool has none.
+    Tries machine types, prefill and decode together or apart, their ratio, tensor parallelism (of each role), workers
+    over several nodes and batch limits on Dynamo's own simulator (`make dynamo`), whole nodes at real prices. Shared
+    pools are sized by nodes. Exit code 1 if a pool has none.
 
     Examples: `inferfab size prod --trace azure.csv --cell use1-a`, `inferfab size prod --traffic chat.json --scale 20
     --pool chat-priority --format html --out size.html`
@@ -71,7 +82,7 @@ def size_command(
         found = size(
             environment, fleet, python_of(DYNAMO), folder=environment_folder(env), told=source,
             cells=tuple(cell or ()), pools=tuple(pool or ()), gpus=tuple(gpu or ()), utilization=utilization,
-            requests=requests, progress=_progress,
+            spare=spare, requests=requests, progress=_progress,
         )  # fmt: skip
     if format is SizeFormat.json:
         deliver(found.model_dump_json(indent=1), out)

@@ -10,6 +10,7 @@ from inferfab.catalog.facts import DATA, read_facts
 from inferfab.catalog.gpus import gpus
 from inferfab.performance.profile import NotAGrid, PerformanceProfile, Worker, surface
 from inferfab.performance.roofline import roofline_profile
+from inferfab.plan.memory import MemoryPlan, Parallelism
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 
@@ -51,16 +52,6 @@ def read_performance(path: Path) -> PerformanceProfile:
     return found
 
 
-def worker_of(model: ModelPlan, role: RolePlan, gpu: str) -> Worker:
-    return Worker(
-        model=model.catalog,
-        quantization=model.quantization,
-        kv_precision=model.kv_precision,
-        gpu=gpu,
-        tensor=role.parallelism.tensor,
-    )
-
-
 def profile_for(
     model: ModelPlan, role: RolePlan, gpu: str, own: tuple[PerformanceProfile, ...] = ()
 ) -> PerformanceProfile | None:
@@ -68,9 +59,19 @@ def profile_for(
 
     Only tensor parallelism is profiled: with pipeline or data parallelism the roofline speaks.
     """
-    wanted = worker_of(model, role, gpu)
-    if role.parallelism.pipeline == 1 and role.parallelism.data == 1:
+    return profile_of_gpu(model, gpu, role.parallelism, role.memory, own)
+
+
+def profile_of_gpu(
+    model: ModelPlan, gpu: str, parallel: Parallelism, memory: MemoryPlan, own: tuple[PerformanceProfile, ...] = ()
+) -> PerformanceProfile | None:
+    """The same of a model on so many GPUs, whatever its role."""
+    wanted = Worker(
+        model=model.catalog, quantization=model.quantization, kv_precision=model.kv_precision, gpu=gpu,
+        tensor=parallel.tensor,
+    )  # fmt: skip
+    if parallel.pipeline == 1 and parallel.data == 1:
         for each in (*own, *shipped()):
             if each.worker == wanted:
                 return each
-    return roofline_profile(model, gpu, gpus()[gpu], role.parallelism, role.memory)
+    return roofline_profile(model, gpu, gpus()[gpu], parallel, memory)

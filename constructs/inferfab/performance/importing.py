@@ -64,7 +64,10 @@ def _runs(path: Path) -> list[Run]:
         raise Unimportable(f"{path}: {getattr(error, 'strerror', None) or 'not JSON'}") from error
     try:
         if isinstance(raw, dict) and "benchmarks" in raw:
-            return [_guidellm(one["metrics"]) for one in raw["benchmarks"]]
+            runs = [_guidellm(one["metrics"]) for one in raw["benchmarks"] if _answered(one["metrics"])]
+            if not runs:
+                raise Unimportable(f"{path}: no request of any of its benchmarks succeeded")
+            return runs
         if isinstance(raw, dict) and "time_to_first_token" in raw:
             return [_aiperf(raw)]
         if isinstance(raw, dict) and isinstance(raw.get("records"), dict) and "time_to_first_token" in raw["records"]:
@@ -82,8 +85,7 @@ def _aiperf(raw: dict[str, Any]) -> Run:
     def metric(name: str, key: str = "avg") -> float:
         return float(raw[name][key])
 
-    config = raw.get("input_config") or {}
-    stated = (config.get("loadgen") or {}).get("concurrency") or config.get("concurrency")
+    stated = _concurrency(raw.get("input_config") or {})
     latency, rate = metric("request_latency"), metric("request_throughput")
     return Run(
         prompt_tokens=metric("input_sequence_length"),
@@ -93,6 +95,22 @@ def _aiperf(raw: dict[str, Any]) -> Run:
         ttft_ms=metric("time_to_first_token", "p50"),
         itl_ms=metric("inter_token_latency"),
     )
+
+
+def _concurrency(config: dict[str, Any]) -> float | None:
+    """Of the measured phase, where the load was a number of requests in flight; a rate says nothing of that.
+
+    AIPerf 0.10 writes phases, of which those of warming up are excluded; earlier ones write ``loadgen``.
+    """
+    measured = [p for p in config.get("phases") or () if not p.get("exclude_from_results")]
+    if measured:
+        return measured[0].get("concurrency") if measured[0].get("type") == "concurrency" else None
+    return (config.get("loadgen") or {}).get("concurrency") or config.get("concurrency")
+
+
+def _answered(metrics: dict[str, Any]) -> bool:
+    """A benchmark whose requests all failed has zeros for times."""
+    return bool(metrics["time_to_first_token_ms"]["successful"].get("count", 1))
 
 
 def _guidellm(metrics: dict[str, Any]) -> Run:

@@ -27,6 +27,7 @@ def google_files(cell: CellPlan) -> dict[str, str]:
             cell=cell.name,
             accelerators=sorted({accelerator(group.instance, group.gpu) for group in rdma}),
             image=cell.images.reference(image.value),
+            host_path=gke().gib_host_path.value,
             pause_image=pause,
             pull_secret=secret,
         )

@@ -3,7 +3,7 @@
 from inferfab.render.plots import Bound, Line, bars, lines
 from inferfab.render.templates import render
 from inferfab.render.text.numbers import usd
-from inferfab.render.text.sizing import grouped
+from inferfab.render.text.sizing import grouped, maintenance_words, tail_words
 from inferfab.sizing.result import Option, PoolSize, Sizing
 
 MOST_BARS = 10
@@ -21,6 +21,7 @@ def sizing_page(found: Sizing) -> str:
         environment=found.environment,
         engine=found.engine,
         utilization=f"{found.utilization:.0%}",
+        spare=found.spare,
         total=usd(total),
         gpus=sum(p.best.gpus for p in sized if p.best),
         before=usd(before) if before is not None else None,
@@ -77,14 +78,18 @@ def _left_out(one: PoolSize) -> list[dict[str, str]]:
 
 
 def _short(option: Option) -> str:
-    kind = "agg" if option.topology == "aggregated" else "P+D"
-    return f"{option.instance} {kind} TP{option.tensor} b{option.batch}"
+    kind = {"aggregated": "agg", "disaggregated": "P+D"}.get(option.topology)
+    if kind is None:
+        return f"{option.instance} {option.topology}"
+    return f"{option.instance} {kind} {option.split} b{option.batch}"
 
 
 def _in_words(option: Option) -> str:
     roles = ", ".join(f"{option.nodes[r]} nodes with {n} {r} workers" for r, n in option.workers.items())
     roles = roles.replace("worker workers", "workers")
-    return f"{roles}; {option.instance}, TP{option.tensor}, at most {option.batch} answers at once"
+    roles = roles.replace("shared workers", "instances")
+    split = f", {option.split}" if option.split else ""
+    return f"{roles}; {option.instance}{split}, at most {option.batch} answers at once"
 
 
 def _load_plot(one: PoolSize) -> str:
@@ -125,4 +130,8 @@ def _queueing(one: PoolSize) -> str:
         if why.breaks_at
         else "No promise breaks up to twice the worst hour: whole nodes and the spare one decide the size."
     )
+    parts += [f"{line[0].upper()}{line[1:]}." for line in tail_words(why.tail)]
+    if one.two_away_upto is not None:
+        words = maintenance_words(one.two_away_upto).replace("`", "")
+        parts.append(f"Maintenance: {words}.")
     return " ".join(parts)

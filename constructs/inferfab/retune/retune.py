@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from inferfab.environment.loading import Loaded
 from inferfab.findings import YamlPath
+from inferfab.plan.fleet import FleetPlan
 from inferfab.record import Record
 from inferfab.sizing.result import Option, PoolSize, Sizing
 
@@ -12,86 +13,134 @@ from inferfab.sizing.result import Option, PoolSize, Sizing
 class Retuned(Record):
     """What changes, and what was left."""
 
-    changes: dict[YamlPath, int]
+    changes: dict[YamlPath, int | float]
+    """Numbers that the file has."""
+    added: dict[YamlPath, int | float]
+    """Numbers that it does not state yet."""
     words: tuple[str, ...]
     """A line a pool: before and after, and why."""
+    chosen: dict[str, Option]
+    """By pool."""
 
 
 def retuned(loaded: Loaded, sizing: Sizing) -> Retuned:
     """Replicas and tensor parallelism of each pool, for the cell that needs most: cells share a pool's numbers.
 
     A cell that states replicas of its own gets its own. Bounds follow: the minimum is never above what is desired, and
-    the maximum keeps its ratio to it.
+    the maximum keeps its ratio to it. Of a shared pool the nodes change.
     """
-    changes: dict[YamlPath, int] = {}
-    words: list[str] = []
+    run = _Retuning(loaded)
     for name in dict.fromkeys(p.pool for p in sizing.pools):
         sizes = [p for p in sizing.pools if p.pool == name]
-        found = [p for p in sizes if p.best is not None]
+        run.pool(name, sizes)
+    return Retuned(changes=run.changes, added=run.added, words=tuple(run.words), chosen=run.chosen)
+
+
+def batches(loaded: Loaded, chosen: dict[str, Option], after: FleetPlan) -> Retuned:
+    """Batch limits, where the plan of the changed file would take another one than was sized."""
+    run = _Retuning(loaded)
+    for name, option in chosen.items():
+        planned = next(p for p in after.pools if p.name == name)
+        for role in planned.roles:
+            if role.role in ("worker", "decode") and role.batch.max_sequences != option.batch:
+                run.number(("pools", name, role.role, "max_sequences"), option.batch)
+                run.words.append(
+                    f"{name}: at most {option.batch} answers at once in a {role.role}, not {role.batch.max_sequences}"
+                )
+    return Retuned(changes=run.changes, added=run.added, words=tuple(run.words), chosen=chosen)
+
+
+class _Retuning:
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.changes: dict[YamlPath, int | float] = {}
+        self.added: dict[YamlPath, int | float] = {}
+        self.words: list[str] = []
+        self.chosen: dict[str, Option] = {}
+
+    def number(self, path: YamlPath, value: int | float, default: int | float | None = None) -> None:
+        """Only what differs from what the file says, or means by leaving it out."""
+        if path in self.loaded.source.places:
+            if self.loaded.source.text(path) != str(value):
+                self.changes[path] = value
+        elif value != default:
+            self.added[path] = value
+
+    def pool(self, name: str, sizes: Sequence[PoolSize]) -> None:
         for one in sizes:
             if one.best is None:
-                words.append(
-                    f"{one.cell} {name}: left as it is: {one.why or 'nothing that was tried keeps every promise'}"
-                )
-        if len(found) == len(sizes):
-            words += _pool(loaded, name, found, changes)
-    return Retuned(changes={p: v for p, v in changes.items() if loaded.source.text(p) != str(v)}, words=tuple(words))
-
-
-def _pool(loaded: Loaded, name: str, sizes: Sequence[PoolSize], changes: dict[YamlPath, int]) -> list[str]:
-    sizes = [p.model_copy(update={"best": _unchanged(loaded, name, p)}) for p in sizes]
-    best = max((p.best for p in sizes if p.best), key=lambda o: o.gpus)
-    words = []
-    for role in best.workers:
-        here: YamlPath = ("pools", name, role)
-        tensor: YamlPath = (*here, "tensor_parallel")
-        if tensor in loaded.source.places:
-            changes[tensor] = best.tensor
-        shared = [p.best for p in sizes if p.best and not _own(loaded, p.cell, name, role)]
-        if shared:
-            _replicas(loaded, (*here, "replicas"), max(_workers(o, role, best.tensor) for o in shared), changes)
+                why = one.why or "nothing that was tried keeps every promise"
+                self.words.append(f"{one.cell} {name}: left as it is: {why}")
+        if any(p.best is None for p in sizes):
+            return
+        likely = [self._unchanged(name, p) for p in sizes]
+        best = max(likely, key=lambda o: o.gpus)
+        found = {p.cell: _alike(p, best) or o for p, o in zip(sizes, likely, strict=True)}
+        self.chosen[name] = best
+        for role in best.workers:
+            if role == "shared":
+                self._size(name, "nodes", "nodes", {c: o.nodes[role] for c, o in found.items()})
+                continue
+            self.number(("pools", name, role, "tensor_parallel"), best.tensor[role], 1)
+            self.number(("pools", name, role, "pipeline_parallel"), best.pipeline, 1)
+            workers = {cell: _workers(option, role, best) for cell, option in found.items()}
+            self._size(name, f"{role}_replicas", f"{role}.replicas", workers)
         for one in sizes:
-            if one.best and _own(loaded, one.cell, name, role):
-                path: YamlPath = ("cells", one.cell, "pools", name, f"{role}_replicas")
-                _replicas(loaded, path, _workers(one.best, role, best.tensor), changes)
-    for one in sizes:
+            option = found[one.cell]
+            shown = ", ".join(f"{n} {r}" for r, n in option.workers.items())
+            split = f", {option.split}" if option.split else ""
+            same = "" if (option.split, option.batch) == (best.split, best.batch) else (
+                f"; sized as {option.split}, written as {best.split}: the same GPUs, not simulated so"
+            )  # fmt: skip
+            self.words.append(
+                f"{one.cell} {name}: {one.planned_gpus} -> {option.gpus} GPUs ({shown}{split}) for "
+                f"{one.rate_rps:.2f} requests/s; {option.limit}{same}"
+            )
+
+    def _size(self, pool: str, in_cell: str, in_pool: str, wanted: dict[str, int]) -> None:
+        own = {c: n for c, n in wanted.items() if ("cells", c, "pools", pool, in_cell) in self.loaded.source.places}
+        shared = [n for c, n in wanted.items() if c not in own]
+        if shared:
+            self._bounds(("pools", pool, *in_pool.split(".")), max(shared))
+        for cell, number in own.items():
+            self._bounds(("cells", cell, "pools", pool, in_cell), number)
+
+    def _bounds(self, path: YamlPath, wanted: int) -> None:
+        def stated(field: str) -> int | None:
+            text = self.loaded.source.text((*path, field))
+            return int(text) if text.isdigit() else None
+
+        before, low, high = stated("desired"), stated("min"), stated("max")
+        self.number((*path, "desired"), wanted)
+        if low is not None:
+            self.number((*path, "min"), min(wanted, max(low, wanted) if low == before else low))
+        if high is not None:
+            ratio = high / before if before else 1.0
+            self.number((*path, "max"), max(wanted, math.ceil(wanted * ratio)))
+
+    def _unchanged(self, name: str, one: PoolSize) -> Option:
+        """Of equally cheap ones the one with the tensor parallelism that the file has: no change without a gain."""
         assert one.best is not None
-        shown = ", ".join(f"{n} {r}" for r, n in one.best.workers.items())
-        words.append(
-            f"{one.cell} {name}: {one.planned_gpus} -> {one.best.gpus} GPUs ({shown}, TP{one.best.tensor}) for "
-            f"{one.rate_rps:.2f} requests/s; {one.best.limit}"
+        cheapest = one.best.usd_per_hour
+
+        def stated(role: str) -> str:
+            return self.loaded.source.text(("pools", name, role, "tensor_parallel")) or "1"
+
+        same = (
+            o
+            for o in (one.best, *one.others)
+            if o.usd_per_hour <= cheapest and all(str(n) == stated(role) for role, n in o.tensor.items())
         )
-    return words
+        return next(same, one.best)
 
 
-def _unchanged(loaded: Loaded, name: str, one: PoolSize) -> Option | None:
-    """Of equally cheap ones the one with the tensor parallelism that the file has: no change without a gain."""
-    if one.best is None:
-        return None
-    cheapest, role = one.best.usd_per_hour, next(iter(one.best.workers))
-    stated = loaded.source.text(("pools", name, role, "tensor_parallel"))
-    same = (o for o in (one.best, *one.others) if o.usd_per_hour <= cheapest and str(o.tensor) == stated)
-    return next(same, one.best)
+def _alike(one: PoolSize, best: Option) -> Option | None:
+    """The cell's own result for the shape that all cells get."""
+    options = (one.best, *one.others) if one.best else ()
+    return next((o for o in options if o.split == best.split and o.batch == best.batch), None)
 
 
-def _workers(option: Option, role: str, tensor: int) -> int:
+def _workers(option: Option, role: str, best: Option) -> int:
     """Workers of the pool's tensor parallelism on as many GPUs."""
-    return max(1, math.ceil(option.workers[role] * option.tensor / tensor))
-
-
-def _own(loaded: Loaded, cell: str, pool: str, role: str) -> bool:
-    return ("cells", cell, "pools", pool, f"{role}_replicas") in loaded.source.places
-
-
-def _replicas(loaded: Loaded, path: YamlPath, wanted: int, changes: dict[YamlPath, int]) -> None:
-    def stated(field: str) -> int | None:
-        text = loaded.source.text((*path, field))
-        return int(text) if text.isdigit() else None
-
-    before, low, high = stated("desired"), stated("min"), stated("max")
-    changes[*path, "desired"] = wanted
-    if low is not None:
-        changes[*path, "min"] = min(wanted, max(low, wanted) if low == before else low)
-    if high is not None:
-        ratio = high / before if before else 1.0
-        changes[*path, "max"] = max(wanted, math.ceil(wanted * ratio))
+    gpus = option.workers[role] * option.tensor[role] * option.pipeline
+    return max(1, math.ceil(gpus / (best.tensor[role] * best.pipeline)))

@@ -117,14 +117,17 @@ def busiest(path: Path) -> tuple[Request, ...]:
     return tuple(found[:MOST_REQUESTS])
 
 
-def demand(reader: Reader, source: Source, cell: CellPlan, pool: PoolPlan, share: float, context_tokens: int) -> Demand:
+def demand(
+    reader: Reader, source: Source, cell: CellPlan, pool: PoolPlan, share: float, context_tokens: int, model: str = ""
+) -> Demand:
     """Of one pool in one cell.
 
     :param share: of the source's requests that come here.
+    :param model: of a shared pool: each of its models gets requests of its own.
     """
     requests, factor = reader.whole(source, share)
     if factor < 1:
-        requests = thinned(requests, factor, f"{cell.name}/{pool.name}")
+        requests = thinned(requests, factor, f"{cell.name}/{pool.name}/{model}".rstrip("/"))
     fitting = tuple(r for r in requests if r.prompt_tokens + r.output_tokens <= context_tokens)
     return Demand(
         requests=fitting,
@@ -140,17 +143,20 @@ def thinned(requests: Iterable[Request], share: float, seed: str) -> tuple[Reque
     return tuple(r for r in requests if generator.random() < share)
 
 
-def source_of(fleet: FleetPlan, pool: PoolPlan, told: Source | None, folder: Path) -> tuple[Source, float] | None:
+def source_of(
+    fleet: FleetPlan, pool: PoolPlan, told: Source | None, folder: Path, *, parts: bool = False
+) -> tuple[Source, float] | None:
     """What a pool is to be given, and its part of it; None where nothing names traffic for it.
 
-    What the command is told wins over the file, a pool's own profile over its tier's. Of a tier's traffic a model has
-    the part that its pools' planned capacity is of all pools of the tier, in all cells.
+    What the command is told wins over the file, a pool's own profile over its tier's. With ``parts`` it stands for
+    what the file names: a tier's is dealt to the tier's pools; else each pool gets the whole. Of a tier's traffic a
+    model has the part that its pools' planned capacity is of all pools of the tier, in all cells.
     """
-    if told is not None:
+    tier = next(t for t in fleet.tiers if t.name == pool.tier)
+    if told is not None and (not parts or pool.traffic is not None or tier.traffic is None):
         return told, 1.0
     if pool.traffic is not None:
         return Source(profile=folder / pool.traffic.profile, scale=pool.traffic.scale), 1.0
-    tier = next(t for t in fleet.tiers if t.name == pool.tier)
     if tier.traffic is None:
         return None
     planned = {p.name: 0.0 for p in fleet.pools if p.tier == pool.tier and p.traffic is None}
@@ -159,7 +165,7 @@ def source_of(fleet: FleetPlan, pool: PoolPlan, told: Source | None, folder: Pat
             planned[each.name] += each.requests_per_second.low
     whole = sum(planned.values())
     part = planned[pool.name] / whole if whole else 1 / len(planned)
-    return Source(profile=folder / tier.traffic.profile, scale=tier.traffic.scale), part
+    return told or Source(profile=folder / tier.traffic.profile, scale=tier.traffic.scale), part
 
 
 def cell_shares(fleet: FleetPlan, pool: str, lost: str | None = None) -> dict[str, float]:

@@ -12,6 +12,7 @@ from inferfab.performance.profile import PerformanceProfile, beside_pair, too_ol
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.placement import Role
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.provisioning import provisioning
 from inferfab.plan.tiers import PromisePlan, TierPlan
 from inferfab.simulate.demand import Demand
 from inferfab.simulate.engines import engine, write_timing
@@ -19,8 +20,8 @@ from inferfab.simulate.result import Busy, Knee, LossResult, PoolResult, Promise
 from inferfab.simulate.simulator import Outcome, Simulator
 from inferfab.traffic.draw import BLOCK_TOKENS, write_replay
 
-PROVISION_SECONDS = 966.0
-"""From node request to serving: measured once for a model of 27B (kaito-project/kaito#2325, see reliability.yaml)."""
+NEVER_SECONDS = 7 * 86_400.0
+"""Longer than any run: what is lost does not come back."""
 PILED_UP_MS = 60_000.0
 """Where a tier promises nothing, load is too high when one request in twenty waits a minute for its first token."""
 _KNEE_REQUESTS = 6_000
@@ -261,9 +262,9 @@ def _knee(simulator: Simulator, inputs: Inputs, demand: Demand, kept: bool) -> K
 
 
 def _losses(simulator: Simulator, inputs: Inputs, demand: Demand, trace: Path) -> tuple[LossResult, ...]:
-    """For each role: one node's workers are taken away, and come back after the provisioning delay.
+    """For each role: one node's workers are taken away, what they were at is broken off, and another node comes.
 
-    The simulator lets a worker that goes finish what it has begun; a real loss breaks those answers off.
+    A worker over several nodes is lost whole with any one of them.
     """
     found = []
     span = (demand.requests[-1].at_s - demand.requests[0].at_s) / demand.speedup
@@ -273,11 +274,20 @@ def _losses(simulator: Simulator, inputs: Inputs, demand: Demand, trace: Path) -
         if lost >= role.workers.desired:
             found.append(LossResult(role=role.role, workers=lost, outage=True, promises=()))
             continue
-        job = inputs.job(trace, speedup=demand.speedup, startup_seconds=PROVISION_SECONDS)
+        comes = provisioning(group, inputs.model)
+        job = inputs.job(trace, speedup=demand.speedup, startup_seconds=comes.seconds or NEVER_SECONDS)
         key = "prefill" if role.role == "prefill" else "decode"
         job["loss"] = {"at_ms": span * 250, "workers": {key: lost}}
         outcome = simulator.run(job)
         found.append(
-            LossResult(role=role.role, workers=lost, outage=False, promises=judged(inputs.tier.promises, outcome))
+            LossResult(
+                role=role.role,
+                workers=lost,
+                provision_seconds=comes.seconds,
+                provision_how=comes.how,
+                broken_off=outcome.broken_off,
+                outage=False,
+                promises=judged(inputs.tier.promises, outcome),
+            )
         )
     return tuple(found)

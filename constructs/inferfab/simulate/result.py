@@ -54,6 +54,11 @@ class LossResult(Record):
 
     role: str
     workers: int
+    provision_seconds: float | None = None
+    """Until another node serves; None where none does."""
+    provision_how: str = ""
+    broken_off: int = 0
+    """Answers that ended with the node; they keep no promise."""
     outage: bool
     """No worker of the role is left."""
     promises: tuple[PromiseResult, ...]

@@ -9,7 +9,7 @@ from inferfab.plan.fleet import FleetPlan
 from inferfab.simulate.demand import Reader, Source, cell_shares, demand, source_of
 from inferfab.simulate.pool import simulate_pool
 from inferfab.simulate.result import PoolResult, Simulation
-from inferfab.simulate.shared import simulate_shared
+from inferfab.simulate.shared import shared_inputs, simulate_shared
 from inferfab.simulate.simulator import Simulator
 
 
@@ -54,11 +54,12 @@ def simulate(
                 progress(f"{cell.name}: {pool.name}")
                 share = cell_shares(fleet, pool.name, lost_cell)[cell.name] * source[1]
                 if pool.shared is not None:
-                    for name in pool.models:
-                        part = demand(
-                            reader, source[0], cell, pool, share / len(pool.models), models[name].context_tokens
-                        )
-                        found.append(simulate_shared(simulator, fleet, cell, pool, name, part, as_of))
+                    parts = {
+                        n: demand(reader, source[0], cell, pool, share / len(pool.models), models[n].context_tokens, n)
+                        for n in pool.models
+                    }
+                    inputs = shared_inputs(fleet, cell, pool, own)
+                    found += simulate_shared(simulator, inputs, parts, lose_node=lose_node)
                     continue
                 wanted = demand(reader, source[0], cell, pool, share, models[pool.models[0]].context_tokens)
                 found.append(

@@ -33,6 +33,8 @@ class Outcome(Record):
     completed: int
     good: int
     """Inside every promise of a percentile of 90 or more."""
+    broken_off: int = 0
+    """Answers that a lost worker was at."""
     duration_ms: float
     wall_ms: float
     prompt_tokens: int

@@ -61,7 +61,36 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     if job.get("loss"):
         keys["scaling_policy"] = Loss(job["loss"], prefill, decode)
     found = _core.run_mocker_trace_replay([job["trace"]], **keys)
-    return summed(found.per_request or [], found.summary, job)
+    requests = found.per_request or []
+    if job.get("loss"):
+        break_off(requests, job["loss"], {"prefill": prefill, "decode": decode})
+    return summed(requests, found.summary, job)
+
+
+def break_off(requests: list[dict[str, Any]], loss: dict[str, Any], full: dict[str, int]) -> None:
+    """Mark what a lost worker was at: the simulator lets it finish, a node that dies does not.
+
+    The workers that go are those of the start that get nothing after the loss; a prompt's prefill worker is needed
+    until its cache has been handed over.
+    """
+    at = loss["at_ms"]
+    for pool, gone in loss["workers"].items():
+        pools = (pool,) if pool == "prefill" else ("decode", "agg", "aggregated", "worker")
+        last = {}
+        for r in requests:
+            for step in r.get("routing_history") or ():
+                if step["pool"] in pools:
+                    last[id(r)] = step["logical_worker_id"]
+        after = {last[id(r)] for r in requests if id(r) in last and r["arrival_time_ms"] > at}
+        quiet = sorted((w for w in range(full[pool]) if w not in after), reverse=True)
+        lost = set(quiet[:gone] or range(full[pool] - gone, full[pool]))
+        for r in requests:
+            if pool == "prefill":
+                until = r.get("source_released_ms") or r.get("first_token_ms")
+            else:
+                until = r.get("terminal_time_ms")
+            if last.get(id(r)) in lost and r["arrival_time_ms"] <= at and until is not None and until > at:
+                r["broken_off"] = True
 
 
 def summed(requests: list[dict[str, Any]], summary: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
@@ -77,6 +106,7 @@ def summed(requests: list[dict[str, Any]], summary: dict[str, Any], job: dict[st
             fits = _fits(r, promise)
             if fits is None:
                 continue
+            fits = fits and not r.get("broken_off")
             total += 1
             inside += fits
             # A median is no bound for a single request.
@@ -89,7 +119,8 @@ def summed(requests: list[dict[str, Any]], summary: dict[str, Any], job: dict[st
     return {
         "requests": len(requests),
         "completed": len(done),
-        "good": sum(good),
+        "good": sum(g and not r.get("broken_off") for g, r in zip(good, done, strict=True)),
+        "broken_off": sum(bool(r.get("broken_off")) for r in done),
         "duration_ms": summary["duration_ms"],
         "wall_ms": summary["wall_time_ms"],
         "prompt_tokens": sum(r["input_length"] for r in done),

@@ -29,8 +29,8 @@ def too_slow(shape: Shape, demand: Demand) -> str:
     return ""
 
 
-def fewest_nodes(shape: Shape, demand: Demand, load: float) -> tuple[int, ...]:
-    """Of each role: below it, work alone takes longer than the trace, or answers do not fit. At least two: one may go.
+def fewest_nodes(shape: Shape, demand: Demand, load: float, spare: int = 1) -> tuple[int, ...]:
+    """Of each role: below it, work alone takes longer than the trace, or answers do not fit; and the spare ones go.
 
     Every term is a lower bound, so nothing that could do is left out.
     """
@@ -48,5 +48,7 @@ def fewest_nodes(shape: Shape, demand: Demand, load: float) -> tuple[int, ...]:
             need += sum(r.output_tokens for r in demand.requests) * step / role.batch.max_sequences
         # The last requests may be served after the last has come: a tenth is room for that.
         workers = need / max(span, 1e-6) / role.parallelism.data * 0.9
-        found.append(max(2, math.ceil(workers / shape.workers_per_node(index))))
+        group = shape.groups[index]
+        fewest = math.ceil(workers / max(1, group.workers_per_node))
+        found.append(max(1 + spare, fewest) * shape.step(index))
     return tuple(found)

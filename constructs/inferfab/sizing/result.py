@@ -13,6 +13,7 @@ class CurvePoint(Record):
     ttft_p95_ms: float | None
     ttft_p99_ms: float | None
     itl_p95_ms: float | None
+    itl_p99_ms: float | None = None
     kept: bool
 
 
@@ -23,7 +24,10 @@ class Option(Record):
     instance: str
     gpu: str
     topology: str
-    tensor: int
+    tensor: dict[str, int]
+    """GPUs that split each layer, by role; empty for a shared pool."""
+    pipeline: int
+    """Nodes of a worker, where one does not do."""
     batch: int
     nodes: dict[str, int]
     """By role."""
@@ -36,6 +40,50 @@ class Option(Record):
     speed: str
     """Where the speeds come from."""
 
+    @property
+    def split(self) -> str:
+        """``TP4``, ``TP2 + TP4`` where roles differ, ``TP8 PP2`` over two nodes."""
+        sizes = dict.fromkeys(f"TP{n}" for n in self.tensor.values())
+        return " + ".join(sizes) + (f" PP{self.pipeline}" if self.pipeline > 1 else "")
+
+
+class Tail(Record):
+    """Why the slowest requests are slow: one cause taken away at a time, at the load that the fleet is sized for."""
+
+    metric: str
+    """``TTFT``, or ``ITL`` where nothing is promised of the first."""
+    bound_ms: float | None
+    """The strictest promise of it; None where there is none."""
+    p99_ms: float | None
+    """As the traffic is."""
+    even_p99_ms: float | None
+    """The same requests at even distances: without bursts."""
+    short_p99_ms: float | None
+    """Prompts beyond the 95th percentile cut to it: without the long tail."""
+    long_prompt_tokens: int
+    """That percentile."""
+    breaks_at: float | None
+    """Times the worst hour's load at which p99 passes the bound; None if it does not up to the last load tried."""
+
+    @property
+    def utilization(self) -> float | None:
+        """Of the load at which p99 breaks, the worst hour's part."""
+        return 1 / self.breaks_at if self.breaks_at else None
+
+    @property
+    def burst_share(self) -> float | None:
+        """Part of p99 that bursts make."""
+        return _share(self.p99_ms, self.even_p99_ms)
+
+    @property
+    def long_share(self) -> float | None:
+        """Part of p99 that the longest prompts make."""
+        return _share(self.p99_ms, self.short_p99_ms)
+
+
+def _share(whole: float | None, rest: float | None) -> float | None:
+    return max(0.0, 1 - rest / whole) if whole and rest is not None else None
+
 
 class Queueing(Record):
     """Why it is not smaller: the shape of the traffic."""
@@ -47,6 +95,7 @@ class Queueing(Record):
     breaks_at: float | None
     """Times the sized load at which the first promise breaks; None if none broke."""
     broke: str
+    tail: "Tail | None" = None
 
     @property
     def utilization(self) -> float | None:
@@ -73,6 +122,8 @@ class PoolSize(Record):
     passed: tuple[Passed, ...]
     queueing: Queueing | None
     curve: tuple[CurvePoint, ...]
+    two_away_upto: float | None = None
+    """Part of the worst hour's load up to which every promise holds with one node in maintenance and another lost."""
     trials: int
     simulations: int
     exhausted: bool
@@ -86,6 +137,8 @@ class Sizing(Record):
     environment: str
     engine: str
     utilization: float
+    spare: int = 1
+    """Nodes of a role that may be away at once in the worst hour."""
     pools: tuple[PoolSize, ...]
 
     @property

@@ -1,7 +1,8 @@
 """The search: cheapest first over all shapes and whole nodes, so the first that keeps everything is the cheapest.
 
 Trials are saved where the answer is known: a shape that failed with so many nodes fails with fewer of each role, and
-what the lower bounds rule out is never tried. So the result is the optimum of the grid, up to the simulator's own
+what the lower bounds rule out is never tried. Prefill and decode of different tensor parallelism are tried only as
+long as they would be cheaper than what was found. So the result is the optimum of the grid, up to the simulator's own
 fluctuation between neighbouring sizes.
 """
 
@@ -22,7 +23,7 @@ MOST_NODES = 64
 """Of one role in one cell."""
 RUNNERS_UP = 1.6
 """Other shapes are followed up to so many times the cheapest's price."""
-MOST_TRIALS = 80
+MOST_TRIALS = 200
 
 
 class Choice(Record):
@@ -57,6 +58,7 @@ def search(
     demand: Demand,
     *,
     utilization: float = UTILIZATION,
+    spare: int = 1,
     most_trials: int = MOST_TRIALS,
     runners_up: float = RUNNERS_UP,
     progress: Callable[[str], None] = lambda _: None,
@@ -68,12 +70,12 @@ def search(
     with tempfile.TemporaryDirectory(prefix="inferfab-sizing-") as scratch:
         trace = Path(scratch) / "trace.jsonl"
         write_replay(demand.requests, trace)
-        run = _Search(simulator, open_, demand, trace, Path(scratch), utilization, progress)
+        run = _Search(simulator, open_, demand, trace, Path(scratch), utilization, spare, progress)
         run.all(most_trials, runners_up)
     choices = sorted(run.choices.values(), key=lambda c: (c.usd_per_hour, c.gpus, c.shape.name))
     for index in range(len(open_)):
         if index not in run.choices:
-            why = run.last.get(index, "more expensive than what was found, by its fewest nodes alone")
+            why = run.last.get(index, "not cheaper than what was found, by its fewest nodes alone")
             passed.append(Passed(shape=open_[index].name, why=why))
     return Found(
         choices=tuple(choices),
@@ -87,9 +89,9 @@ def search(
 class _Search:
     def __init__(
         self, simulator: Simulator, shapes: Sequence[Shape], demand: Demand, trace: Path, folder: Path,
-        utilization: float, progress: Callable[[str], None],
+        utilization: float, spare: int, progress: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.shapes, self.progress, self.utilization = shapes, progress, utilization
+        self.shapes, self.progress, self.utilization, self.spare = shapes, progress, utilization, spare
         self.benches = [Bench(simulator, s, demand, trace, folder) for s in shapes]
         self.heap: list[tuple[float, int, tuple[int, ...]]] = []
         self.seen: set[tuple[int, tuple[int, ...]]] = set()
@@ -100,7 +102,7 @@ class _Search:
         self.trials = 0
         self.exhausted = False
         for index, shape in enumerate(shapes):
-            self._push(index, fewest_nodes(shape, demand, 1 / utilization))
+            self._push(index, fewest_nodes(shape, demand, 1 / utilization, spare))
 
     def _cost(self, index: int, nodes: tuple[int, ...]) -> float:
         return sum(nodes) * self.shapes[index].usd_per_node_hour
@@ -116,10 +118,11 @@ class _Search:
             cost, index, nodes = heapq.heappop(self.heap)
             if best is not None and cost > best * runners_up:
                 return
-            if index in self.choices:
+            if index in self.choices or (best is not None and self.shapes[index].mixed and cost >= best):
                 continue
             for role in range(len(nodes)):
-                self._push(index, tuple(n + (i == role) for i, n in enumerate(nodes)))
+                more = self.shapes[index].step(role)
+                self._push(index, tuple(n + (more if i == role else 0) for i, n in enumerate(nodes)))
             if any(all(n <= f for n, f in zip(nodes, done, strict=True)) for done in self.failed.get(index, ())):
                 continue
             if self.trials >= most_trials:
@@ -136,7 +139,7 @@ class _Search:
         self.trials += 1
         words = " + ".join(str(n) for n in nodes)
         self.progress(f"{self.shapes[index].name}: {words} nodes, ${cost:,.2f} an hour")
-        trial = self.benches[index].trial(nodes, self.utilization)
+        trial = self.benches[index].trial(nodes, self.utilization, self.spare)
         if not trial.kept:
             self.failed.setdefault(index, []).append(nodes)
             self.last[index] = trial.limit
@@ -144,10 +147,11 @@ class _Search:
         return trial
 
     def _why_not_smaller(self, index: int, nodes: tuple[int, ...]) -> str:
-        fewer = [tuple(n - (i == role) for i, n in enumerate(nodes)) for role in range(len(nodes))]
+        steps = [self.shapes[index].step(role) for role in range(len(nodes))]
+        fewer = [tuple(n - (steps[i] if i == role else 0) for i, n in enumerate(nodes)) for role in range(len(nodes))]
         known = [self.limits[index, f] for f in fewer if (index, f) in self.limits]
         if known:
             return known[0]
-        if any(n == 2 for n in nodes):
-            return "two nodes are the fewest of which one may go"
+        if any(n == (1 + self.spare) * step for n, step in zip(nodes, steps, strict=True)):
+            return f"the fewest of which {'one' if self.spare == 1 else self.spare} may be away"
         return "work alone would take longer than there is time"

@@ -1,6 +1,5 @@
 """Sizing of an environment: each pool in each cell for its traffic in the worst hour."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,30 +8,32 @@ from inferfab.performance.find import own_profiles
 from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.quantities import HOURS_PER_MONTH
-from inferfab.simulate.demand import Demand, Reader, Source, cell_shares, demand, source_of
+from inferfab.simulate.demand import Reader, Source, cell_shares, demand, source_of
 from inferfab.simulate.simulator import Simulator
-from inferfab.sizing.result import CurvePoint, Option, PoolSize, Queueing, Sizing
+from inferfab.sizing.explain import explained
+from inferfab.sizing.result import Option, PoolSize, Sizing
 from inferfab.sizing.search import Choice, search
 from inferfab.sizing.shapes import TENSOR, shapes
-from inferfab.sizing.trial import UTILIZATION, Bench
-from inferfab.traffic.draw import write_replay
-from inferfab.traffic.sketches import Windows
+from inferfab.sizing.shared import size_shared
+from inferfab.sizing.trial import UTILIZATION
 
 SEARCH_REQUESTS = 8_000
 """Of the busiest hour, the first so many: a p95 needs thousands, not all."""
-CURVE = (0.25, 0.5, 0.75, 1.0, 1.15, 1.33, 1.6, 2.0)
-"""Loads at which the chosen fleet is shown; 1.33 is where it was held against its promises."""
 
 
 def size(
     environment: Environment, fleet: FleetPlan, python: str, *, folder: Path, told: Source | None,
     cells: Sequence[str] = (), pools: Sequence[str] = (), gpus: Sequence[str] = (), machines: Sequence[str] = (),
     topologies: Sequence[str] = (), tensors: Sequence[int] = TENSOR, utilization: float = UTILIZATION,
-    requests: int = SEARCH_REQUESTS, progress: Callable[[str], None] = lambda _: None,
+    spare: int = 1, parts: bool = False, requests: int = SEARCH_REQUESTS,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Sizing:  # fmt: skip
     """Size every pool of every cell, or those named.
 
     :param folder: of the environment file.
+    :param parts: what is told stands for the traffic that the file names, and is dealt to pools as that is.
+    :param spare: nodes of a role that may be away at once in the worst hour: 1 for a loss or maintenance, 2 for a loss
+        during maintenance.
     :raises SimulatorFailed: if the simulator refuses; and what reading traffic and profiles raises.
     """
     own = own_profiles(folder)
@@ -45,14 +46,27 @@ def size(
                 if (cells and cell.name not in cells) or (pools and pool.name not in pools):
                     continue
                 head = _head(fleet, pool)
-                if pool.shared is not None:
-                    found.append(_nothing(head, "parts of a GPU have no profile: nobody has measured one"))
-                    continue
-                source = source_of(fleet, pool, told, folder)
+                source = source_of(fleet, pool, told, folder, parts=parts)
                 if source is None:
                     found.append(_nothing(head, "neither the command nor the file names traffic for it"))
                     continue
                 share = cell_shares(fleet, pool.name)[cell.name] * source[1]
+                if pool.shared is not None:
+                    by_model = {}
+                    for name in pool.models:
+                        part = share / len(pool.models)
+                        each = demand(reader, source[0], cell, pool, part, models[name].context_tokens, name)
+                        each = each.model_copy(update={"requests": each.requests[: requests // len(pool.models)]})
+                        if len(each.requests) > 1:
+                            by_model[name] = each
+                    progress(f"{cell.name}: {pool.name}, {len(by_model)} models that share GPUs")
+                    found.append(
+                        size_shared(
+                            simulator, environment, cell, pool, by_model, own, head, machines=machines,
+                            utilization=utilization, spare=spare, progress=progress,
+                        )
+                    )  # fmt: skip
+                    continue
                 wanted = demand(reader, source[0], cell, pool, share, models[pool.models[0]].context_tokens)
                 wanted = wanted.model_copy(update={"requests": wanted.requests[:requests]})
                 if len(wanted.requests) < 2:
@@ -63,9 +77,11 @@ def size(
                     environment, fleet, cell, pool, own, gpus=gpus, machines=machines, topologies=topologies,
                     tensors=tensors,
                 )  # fmt: skip
-                result = search(simulator, options, wanted, utilization=utilization, progress=progress)
+                result = search(
+                    simulator, options, wanted, utilization=utilization, spare=spare, progress=progress
+                )  # fmt: skip
                 best = result.choices[0] if result.choices else None
-                curve = _curve(simulator, best, wanted) if best else ()
+                why = explained(simulator, best, wanted, utilization) if best else None
                 found.append(
                     PoolSize(
                         **head,
@@ -75,8 +91,9 @@ def size(
                         best=_option(best) if best else None,
                         others=tuple(_option(c) for c in result.choices[1:]),
                         passed=(*passed, *result.passed),
-                        queueing=_queueing(wanted, curve, best) if best else None,
-                        curve=curve,
+                        queueing=why.queueing if why else None,
+                        curve=why.curve if why else (),
+                        two_away_upto=why.two_away_upto if why else None,
                         trials=result.trials,
                         simulations=result.simulations,
                         exhausted=result.exhausted,
@@ -86,6 +103,7 @@ def size(
         environment=fleet.ownership.name,
         engine=f"Dynamo {fleet.engine.dynamo} with vLLM {fleet.engine.vllm}",
         utilization=utilization,
+        spare=spare,
         pools=tuple(found),
     )
 
@@ -122,53 +140,15 @@ def _option(choice: Choice) -> Option:
         instance=shape.instance,
         gpu=shape.gpu,
         topology=shape.topology,
-        tensor=shape.tensor,
+        tensor=dict(shape.tensor),
+        pipeline=shape.pipeline,
         batch=shape.batch,
         nodes=dict(zip(roles, choice.trial.nodes, strict=True)),
-        workers={
-            r: n * shape.workers_per_node(i) for i, (r, n) in enumerate(zip(roles, choice.trial.nodes, strict=True))
-        },
+        workers={r: shape.workers(i, n) for i, (r, n) in enumerate(zip(roles, choice.trial.nodes, strict=True))},
         gpus=choice.gpus,
         usd_per_hour=choice.usd_per_hour,
         usd_per_month=choice.usd_per_hour * HOURS_PER_MONTH,
         priced=shape.priced,
         limit=choice.limit,
         speed=", ".join(f"{basis} {version}".strip() for basis, version in bases.items()),
-    )
-
-
-def _curve(simulator: Simulator, best: Choice, wanted: Demand) -> tuple[CurvePoint, ...]:
-    found = []
-    with tempfile.TemporaryDirectory(prefix="inferfab-sizing-") as scratch:
-        trace = Path(scratch) / "trace.jsonl"
-        write_replay(wanted.requests, trace)
-        bench = Bench(simulator, best.shape, wanted, trace, Path(scratch))
-        for load in CURVE:
-            outcome = bench.run(bench.workers(best.trial.nodes), load)
-            found.append(
-                CurvePoint(
-                    load=load,
-                    ttft_p50_ms=outcome.ttft_ms.get("50.0"),
-                    ttft_p95_ms=outcome.ttft_ms.get("95.0"),
-                    ttft_p99_ms=outcome.ttft_ms.get("99.0"),
-                    itl_p95_ms=outcome.itl_ms.get("95.0"),
-                    kept=not bench.broken(outcome),
-                )
-            )
-    return tuple(found)
-
-
-def _queueing(wanted: Demand, curve: tuple[CurvePoint, ...], best: Choice) -> Queueing:
-    windows = Windows(10.0)
-    for request in wanted.requests:
-        windows.add(request.at_s)
-    moments = windows.moments(wanted.requests[0].at_s, wanted.requests[-1].at_s)
-    prompts = sorted(r.prompt_tokens for r in wanted.requests)
-    broke = next((p.load for p in curve if not p.kept), None)
-    return Queueing(
-        dispersion_10s=moments[1] / moments[0] if moments and moments[0] else None,
-        prompt_p50=prompts[len(prompts) // 2],
-        prompt_p99=prompts[int(len(prompts) * 0.99)],
-        breaks_at=broke,
-        broke=best.limit,
     )

@@ -15,6 +15,7 @@ import yaml
 from inferfab.environment.loading import load_text
 from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.render.google import google_files
 from inferfab.render.serving import serving_files
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -158,3 +159,31 @@ def test_models_come_by_pods_of_their_own() -> None:
     models = sorted(o["metadata"]["labels"]["inferfab/model"] for o in sets)
     assert models == ["llama-70b", "llama-70b", "llama-8b", "qwen3-8b"], "the first on prefill and on decode nodes"
     assert len({o["metadata"]["name"] for o in sets}) == len(sets)
+
+
+def test_nccl_between_google_nodes_takes_googles_plugin() -> None:
+    """Workers of two nodes read it where the installer has put it; the image's own library path stays as it is."""
+    tree = yaml.safe_load(shipped("prod-gcp"))
+    tree["pools"]["chat"]["decode"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
+    fleet = fleet_of(yaml.safe_dump(tree))
+    (graph,) = (
+        o
+        for o in yaml.safe_load_all(serving_files(fleet, fleet.cells[0])["graphs/chat.yaml"])
+        if o["kind"] == "DynamoGraphDeployment"
+    )
+    by_name = {c["name"]: c for c in graph["spec"]["components"]}
+    assert by_name["decode"]["multinode"] == {"nodeCount": 2}
+    main = main_of(by_name["decode"])
+    env = {e["name"]: e.get("value") for e in main["env"]}
+    assert env["NCCL_NET"] == "gIB"
+    assert env["NCCL_NET_PLUGIN"].startswith("/usr/local/gib/lib64/")
+    assert "LD_LIBRARY_PATH" not in env
+    assert main["command"][0] != "sh", "the operator adds ranks to a python command only"
+    (mount,) = (m for m in main["volumeMounts"] if m["mountPath"] == "/usr/local/gib")
+    assert mount["readOnly"] is True
+    (volume,) = (v for v in by_name["decode"]["podTemplate"]["spec"]["volumes"] if v["name"] == mount["name"])
+    installer = google_files(fleet.cells[0])["gib.yaml"]
+    assert volume["hostPath"]["path"] in installer
+    # Within a node NCCL needs none of it.
+    alone = main_of(by_name["prefill"])
+    assert not any(e["name"].startswith("NCCL_") for e in alone["env"])

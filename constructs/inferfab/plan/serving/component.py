@@ -22,6 +22,15 @@ CONFIG_PATH = "/etc/inferfab"
 """Where a component sees its own configuration file."""
 
 
+class HostMount(Record):
+    """A folder of the node that a pod reads."""
+
+    name: str
+    host_path: str
+    path: str
+    """In the pod."""
+
+
 class ComponentPlan(Record):
     """One component of a graph: equal pods, or groups of pods where a worker spans nodes."""
 
@@ -62,6 +71,8 @@ class ComponentPlan(Record):
     """None: system nodes."""
     beside_gpus: bool = False
     """Without GPUs, and yet on the racks' servers: frontends there are in the rack of the workers that they feed."""
+    host_mounts: tuple[HostMount, ...] = ()
+    """NCCL's plugin on Google's RoCE fabric."""
     annotations: dict[str, str] = {}
     """Of its pods: the networks that a plugin gives them."""
     model_folders: tuple[str, ...] = ()

@@ -29,6 +29,8 @@ FIRST_AWAKE_PORT = 8201
 _NAME_LENGTH = 40
 _REQUEST_BYTES_A_PROCESS = 4 * GIB
 """Asked for beside the weights; the limit is the engine's own. An estimate."""
+MOST_IN_LANE = 4
+"""Requests of a model that a lane takes, times its batch limit; more get HTTP 429."""
 LOAD_TIMEOUT_SECONDS = 3600
 WAKE_TIMEOUT_SECONDS = 120
 """For waking and for the answers that the awake model still owes; llama-swap gives up after it."""
@@ -122,7 +124,7 @@ def _lane(
                 awake_port=FIRST_AWAKE_PORT + position,
                 arguments=engine.arguments,
                 env=tuple(value for value in engine.env if value.name not in _OF_DYNAMO),
-                max_requests=4 * int(engine.value_of("--max-num-seqs") or 1),
+                max_requests=MOST_IN_LANE * int(engine.value_of("--max-num-seqs") or 1),
                 wake_seconds=instances[n].wake_seconds,
                 cold_load_seconds=instances[n].cold_load_seconds,
             )

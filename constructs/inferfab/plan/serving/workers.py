@@ -1,6 +1,7 @@
 """Workers as components: from what the plan decided of an engine to what its pods ask for."""
 
 from inferfab.catalog.engines import EnginePair
+from inferfab.catalog.gke import gke
 from inferfab.catalog.instances import instances
 from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import EnginePlan
@@ -8,7 +9,7 @@ from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
-from inferfab.plan.serving.component import ComponentKind, ComponentPlan
+from inferfab.plan.serving.component import ComponentKind, ComponentPlan, HostMount
 from inferfab.plan.serving.cpu_components import SELF_HOST_ENV
 from inferfab.plan.sharing import SharedInstancePlan
 from inferfab.plan.transport import EnvValue
@@ -41,6 +42,7 @@ def role_worker(
     annotations: dict[str, str],
 ) -> ComponentPlan:
     """The workers of one role of a pool."""
+    env, mounts = _nccl(role, group)
     return _worker(
         pair,
         role.role if role.role in ("prefill", "decode") else "worker",
@@ -51,10 +53,21 @@ def role_worker(
         nodes=group.nodes_per_worker,
         pods_on_node=max(1, group.workers_per_node),
         scaled=scaled,
-        env=SAME_NAMESPACE_ENV if behind_router else (),
+        env=(*env, *(SAME_NAMESPACE_ENV if behind_router else ())),
+        host_mounts=mounts,
         claim=role.claim.name if role.claim else None,
         annotations=annotations,
     )
+
+
+def _nccl(role: RolePlan, group: NodeGroupPlan) -> tuple[tuple[EnvValue, ...], tuple[HostMount, ...]]:
+    """What NCCL takes between nodes on Google's RoCE fabric: its plugin gIB, from where the node has it."""
+    if group.cloud != "gcp" or group.nodes_per_worker < 2 or role.fabric.kind != "roce":
+        return (), ()
+    facts = gke()
+    env = tuple(EnvValue(name=name, value=value) for name, value in facts.gib_env.value.items())
+    mount = HostMount(name="nccl-plugin", host_path=facts.gib_host_path.value, path=facts.gib_path.value)
+    return env, (mount,)
 
 
 def shared_worker(
@@ -97,6 +110,7 @@ def _worker(
     scaled: bool,
     gpu_resource: str = "nvidia.com/gpu",
     env: tuple[EnvValue, ...] = (),
+    host_mounts: tuple[HostMount, ...] = (),
     claim: str | None = None,
     annotations: dict[str, str] | None = None,
 ) -> ComponentPlan:
@@ -127,6 +141,7 @@ def _worker(
         privileged=engine.privileged,
         capabilities=engine.capabilities,
         node_group=group.name,
+        host_mounts=host_mounts,
         annotations=annotations or {},
         model_folders=tuple(f for f in (model.folder, model.draft_folder) if f),
         model_ref=(model.name, model.revision) if model.adapters else None,

@@ -199,6 +199,7 @@ def _mounts(part: ComponentPlan) -> list[Mount]:
         found.append(Mount(volume="models", path=MODELS_PATH))
     if part.config:
         found.append(Mount(volume="config", path=CONFIG_PATH))
+    found += [Mount(volume=mount.name, path=mount.path) for mount in part.host_mounts]
     if part.kv_disk_bytes:
         found.append(Mount(volume="kv-cache", path=KV_DISK_PATH, read_only=False))
     return found

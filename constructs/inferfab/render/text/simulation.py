@@ -71,8 +71,14 @@ def _details(console: "Console", one: "PoolResult") -> None:
             console.print(f"  lost node of {loss.role}: OUTAGE, all {loss.workers} workers stood on it", markup=False)
             continue
         shown = "; ".join(f"{p.promise}: {p.share:.2%}{'' if p.kept else ' BROKEN'}" for p in loss.promises)
+        comes = (
+            f"{loss.provision_seconds:.0f} s until replaced: {loss.provision_how}"
+            if loss.provision_seconds is not None
+            else loss.provision_how
+        )
         console.print(
-            f"  lost node of {loss.role} ({loss.workers} workers, 966 s until replaced): {shown or 'no promise'}",
+            f"  lost node of {loss.role} ({loss.workers} workers, {loss.broken_off:,} answers broken off; {comes}): "
+            f"{shown or 'no promise'}",
             markup=False,
         )
     for note in one.notes:
