@@ -32,6 +32,7 @@ RULE_FILES = (
     test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_models,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory,
     test_rules_placement, test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
 )  # fmt: skip

@@ -51,8 +51,8 @@ def somebody_is_asked(facts: Facts) -> Iterator[Problem]:
     "credentials that the authentication does not read",
     stage="reference",
     joins=("environment",),
-    why="a tenant comes with a key or with a token of an issuer, not with both; the other one would be written down and "
-    "never asked for, and who holds it would be refused.",
+    why="a tenant comes with a key or with a token of an issuer, not with both; the other one would be written down "
+    "and never asked for, and who holds it would be refused.",
     do="keep what `gateway.authentication` reads: `api_key` with `api_keys`, `claim` with `oidc`.",
     source="Envoy Gateway 1.9: SecurityPolicy, apiKeyAuth and jwt each require their own credential",
 )
@@ -149,7 +149,8 @@ def bodies_fit(facts: Facts) -> Iterator[Problem]:
     "a tier at the gateways that is not there",
     stage="reference",
     joins=("environment",),
-    why="what is said of it holds for no request; the tier that was meant keeps its defaults, or the tenant is refused.",
+    why="what is said of it holds for no request; the tier that was meant keeps its defaults, or the tenant is "
+    "refused.",
     do="correct the name, or declare the tier and place a pool of it.",
     source="inferfab's environment format",
 )
@@ -253,8 +254,8 @@ def somebody_has_a_key(facts: Facts) -> Iterator[Problem]:
     "racks whose pods do not know where they are",
     stage="reference",
     joins=("environment", "cluster", "pod"),
-    why="gateways find the pods of their rack by the label that Kubernetes copies from the node; an older one does not, "
-    "so every rack would seem empty and no request would be answered.",
+    why="gateways find the pods of their rack by the label that Kubernetes copies from the node; an older one does "
+    "not, so every rack would seem empty and no request would be answered.",
     do="use Kubernetes 1.35 or newer for a cell with racks.",
     source="KEP-4742, node topology labels on pods: on by default since 1.35",
 )

@@ -41,8 +41,8 @@ def shares_fit(facts: Facts) -> Iterator[Problem]:
     "IF-TEN-002",
     "a limit below one request of its tier",
     joins=("environment", "promise"),
-    why="the first request of the size that the tier is made for uses the whole minute, and the tenant gets 429 for the "
-    "rest of it.",
+    why="the first request of the size that the tier is made for uses the whole minute, and the tenant gets 429 for "
+    "the rest of it.",
     do="allow at least some requests of the tier's workload a minute.",
     source="the tier's workload: prompt and answer",
 )
@@ -90,7 +90,8 @@ def tenants_share(facts: Facts) -> Iterator[Problem]:
     "keys in Google cells",
     severity="warning",
     joins=("environment", "cloud", "cluster"),
-    why="External Secrets is not installed in clusters on Google; until the Secrets are there, every request is refused.",
+    why="External Secrets is not installed in clusters on Google; until the Secrets are there, every request is "
+    "refused.",
     do="make the Secrets by hand in the gateways' namespace, or use `oidc`.",
     source="inferfab's stacks",
 )
@@ -140,8 +141,8 @@ def tenants_are_told_apart(facts: Facts) -> Iterator[Problem]:
     "IF-TEN-006",
     "a share of nobody knows what",
     joins=("environment", "promise"),
-    why="there is no estimate of what the pools of the tier do in a minute, so a share of it is no number and the tenant "
-    "would not be limited.",
+    why="there is no estimate of what the pools of the tier do in a minute, so a share of it is no number and the "
+    "tenant would not be limited.",
     do="write `tokens_per_minute`.",
     source="plan/gateway/tenants: rate of the tier's pools in the cell",
 )

@@ -1,5 +1,6 @@
 """What a rehearsal looks at: each scene asks, counts who got the request, and says what was seen."""
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from inferfab.plan.serving.global_router import TierTarget
 from inferfab.record import Record
 from inferfab.rehearse.cast import Actor, Part, Policy, victim_pool
 from inferfab.rehearse.stage import Reply, Stage
+from inferfab.render.gateway.routes import nvext as tag_of
 
 _EACH = 3
 _LOCALITY_REQUESTS = 12
@@ -34,6 +36,7 @@ def play(stage: Stage, cell: CellPlan, policies: Sequence[Policy]) -> list[Scene
         if graph.global_router is not None:
             for target in graph.global_router.targets:
                 scenes += _tier(stage, fronts[0], target)
+            scenes += _tagged(stage, fronts[0], graph.global_router.targets)
         else:
             policy = next((p for p in policies if p.route == graph.route), None)
             scenes += _pool(stage, fronts[0], graph.pool or "", policy)
@@ -90,6 +93,37 @@ def _tier(stage: Stage, front: Actor, target: TierTarget) -> list[Scene]:
                 name=f"{front.model}: tier {target.tier} by {how} ({label})",
                 ok=right and all(r.ok for r in replies),
                 seen=f"{_EACH} streamed; served by {_where(served)}{_failures(replies)}",
+            )
+        )
+    return scenes
+
+
+def _tagged(stage: Stage, front: Actor, targets: Sequence[TierTarget]) -> list[Scene]:
+    """What the gateway writes in place of a client's ``nvext``, and a client who sends another beside it."""
+    scenes = []
+    workers = _workers(stage)
+    for target in targets:
+        before = _counted(stage, workers)
+        tag = json.loads(tag_of(target))
+        replies = [stage.ask(front, text=f"tagged {target.tier}, number {n}", nvext=tag) for n in range(_EACH)]
+        served = _served(stage, workers, before)
+        scenes.append(
+            Scene(
+                name=f"{front.model}: the gateway's tag of {target.tier}",
+                ok={pool for pool, _ in served} == {target.pool} and all(r.ok for r in replies),
+                seen=f"{_EACH} streamed; served by {_where(served)}{_failures(replies)}",
+            )
+        )
+    if len(targets) > 1:
+        before = _counted(stage, workers)
+        tags = json.loads(tag_of(targets[-1])), json.loads(tag_of(targets[0]))
+        reply = stage.ask(front, text="a tag smuggled in", nvext=tags[0], smuggled=tags[1])
+        served = _served(stage, workers, before)
+        scenes.append(
+            Scene(
+                name=f"{front.model}: a second tag beside that of {targets[-1].tier}",
+                ok=400 <= reply.status < 500 and not served,
+                seen=f"HTTP {reply.status}; served by {_where(served)}",
             )
         )
     return scenes

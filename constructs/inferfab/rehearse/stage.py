@@ -109,9 +109,18 @@ class Stage:
             link.close()
 
     def ask(
-        self, frontend: Actor, *, text: str = "ready?", tokens: int = 8, nvext: dict[str, Any] | None = None
+        self,
+        frontend: Actor,
+        *,
+        text: str = "ready?",
+        tokens: int = 8,
+        nvext: dict[str, Any] | None = None,
+        smuggled: dict[str, Any] | None = None,
     ) -> Reply:
-        """Stream one chat completion."""
+        """Stream one chat completion.
+
+        :param smuggled: a second ``nvext`` in the same body, which JSON does not forbid.
+        """
         body = {
             "model": frontend.model,
             "messages": [{"role": "user", "content": text}],
@@ -119,11 +128,14 @@ class Stage:
             "stream": True,
             **({"nvext": nvext} if nvext else {}),
         }
+        sent = json.dumps(body)
+        if smuggled is not None:
+            sent = f'{sent[:-1]}, "nvext": {json.dumps(smuggled)}}}'
         start = time.monotonic()
         link = http.client.HTTPConnection("127.0.0.1", self.ports[frontend.name], timeout=_ANSWER_SECONDS)
         status, chunks, problem = 0, 0, ""
         try:
-            link.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+            link.request("POST", "/v1/chat/completions", sent, {"content-type": "application/json"})
             answer = link.getresponse()
             status = answer.status
             if status != 200:

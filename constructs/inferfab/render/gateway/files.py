@@ -7,7 +7,7 @@ from inferfab.catalog.charts import charts, image
 from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
-from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE
+from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, priority_class_name
 from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.render.gateway.limits import rate_rules
 from inferfab.render.gateway.routes import backends, route_name, routes
@@ -47,6 +47,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             groups=[_group(cell, group) for group in gateway.groups],
             listeners=listeners,
             rack_label=RACK_LABEL,
+            priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
             drain_seconds=DRAIN_SECONDS,
         ),
     )
@@ -118,6 +119,11 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
                 image=image("valkey").reference,
                 refuse=gateway.limits.refuse_when_down,
             ),
+        )
+    if gateway.tenants:
+        yield (
+            "tenant-labels.yaml",
+            render("gateway/tenant_labels.yaml.j2", tenants=gateway.tenants, gateway=gateway, cell=cell.name),
         )
     housed = [tenant for tenant in gateway.tenants if tenant.namespace]
     if housed:

@@ -59,8 +59,8 @@ def _tiers(fleet: FleetPlan) -> "Table | None":
         for tier in cell.gateway.tiers:
             rows.setdefault((tier.tier, *_tier(cell, tier)), []).append(cell.name)
     table = table_of(
-        "Tiers at the gateways", "tier", "cells", "name", "longest request", "under way", "waiting, a worker", "refused",
-        "a cache is worth",
+        "Tiers at the gateways", "tier", "cells", "name", "longest request", "under way", "waiting, a worker",
+        "refused", "a cache is worth",
         right=("longest request", "under way"),
     )  # fmt: skip
     for (tier, *rest), cells in rows.items():
