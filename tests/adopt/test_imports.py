@@ -59,16 +59,24 @@ def test_every_type_is_accounted_for() -> None:
     assert "helm_release" in CANNOT
 
 
+def client(service: str) -> Any:
+    return boto3.client(service, region_name="us-east-1")
+
+
 def brownfield() -> dict[str, str]:
     """What somebody made by hand under our names; import ids by type, from AWS's own answers."""
+    ids, vpc, public = network()
+    return ids | services(vpc, public)
 
-    def client(service: str) -> Any:
-        return boto3.client(service, region_name="us-east-1")
+
+def network() -> tuple[dict[str, str], str, str]:
+    """And the ids of VPC and public subnet."""
 
     def name(resource: str, value: str) -> list[dict[str, Any]]:
         return [{"ResourceType": resource, "Tags": [{"Key": "Name", "Value": value}]}]
 
-    ec2, ids = client("ec2"), {}
+    ec2 = client("ec2")
+    ids: dict[str, str] = {}
     vpc = ec2.create_vpc(CidrBlock="10.16.0.0/16", TagSpecifications=name("vpc", "shop-a"))["Vpc"]["VpcId"]
     # Another of the same name and range elsewhere is not ours: its range differs.
     ec2.create_vpc(CidrBlock="10.99.0.0/16", TagSpecifications=name("vpc", "shop-a"))
@@ -97,7 +105,12 @@ def brownfield() -> dict[str, str]:
         GroupId=group, IpPermissions=[{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
     )["SecurityGroupRules"][0]["SecurityGroupRuleId"]
     ids["aws_vpc_security_group_ingress_rule"] = rule
+    return ids, vpc, public
+
+
+def services(vpc: str, public: str) -> dict[str, str]:
     iam = client("iam")
+    ids: dict[str, str] = {}
     iam.create_role(RoleName="shop-a-node", AssumeRolePolicyDocument=TRUST)
     policy = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
     try:
@@ -130,7 +143,7 @@ def brownfield() -> dict[str, str]:
         "aws_lb_listener": listener["Listeners"][0]["ListenerArn"],
     }
     ids["aws_sns_topic"] = client("sns").create_topic(Name="shop-alerts")["TopicArn"]
-    template = ec2.create_launch_template(
+    template = client("ec2").create_launch_template(
         LaunchTemplateName="shop-a-system", LaunchTemplateData={"InstanceType": "m7i.2xlarge"}
     )
     ids["aws_launch_template"] = template["LaunchTemplate"]["LaunchTemplateId"]

@@ -22,6 +22,7 @@ READS: dict[tuple[str, str], str] = {
     ("ec2", "DescribeRouteTables"): "ec2:DescribeRouteTables",
     ("ec2", "DescribeSecurityGroupRules"): "ec2:DescribeSecurityGroupRules",
     ("ec2", "DescribeSecurityGroups"): "ec2:DescribeSecurityGroups",
+    ("ec2", "DescribeSpotPriceHistory"): "ec2:DescribeSpotPriceHistory",
     ("ec2", "DescribeSubnets"): "ec2:DescribeSubnets",
     ("ec2", "DescribeVpcEndpoints"): "ec2:DescribeVpcEndpoints",
     ("ec2", "DescribeVpcs"): "ec2:DescribeVpcs",
