@@ -33,3 +33,13 @@ def moto_endpoint(account_id: str, log: Path) -> Iterator[str]:
         pytest.skip(str(missing))
     with tool.moto(program, account_id, log) as endpoint:
         yield endpoint
+
+
+def false_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials of nobody, and nothing of whoever runs the tests."""
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "moto")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "moto")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")

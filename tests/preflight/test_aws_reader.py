@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from inferfab.cli.main import main
 from inferfab.preflight.aws import AwsReader
 from inferfab.preflight.reader import Denied, NoCredentials, ReadFailed, missing
-from moto_server import moto_endpoint
+from moto_server import false_credentials, moto_endpoint
 
 from .account import CHAT, RESERVATION
 
@@ -21,13 +21,7 @@ ACCOUNT = "111122223333"
 
 @pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """False ones, and nothing of whoever runs the tests."""
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "moto")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "moto")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    false_credentials(monkeypatch)
 
 
 @contextlib.contextmanager

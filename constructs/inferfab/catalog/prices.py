@@ -1,5 +1,8 @@
 """Prices with source and date, as ranges where a price is not known to a cent."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date
 from functools import cache
 from typing import Literal
@@ -48,12 +51,41 @@ class PriceFile(FactFile):
     rules: tuple[PriceRule, ...] = ()
 
 
-@cache
+Table = dict[tuple[Cloud, str, str, PriceKind], Price]
+_instead: ContextVar[tuple[PriceFile, Table] | None] = ContextVar("prices", default=None)
+
+
 def price_file() -> PriceFile:
+    """Prices and their rules: the catalog's, or those of :func:`priced_by`."""
+    instead = _instead.get()
+    return instead[0] if instead is not None else _shipped()
+
+
+def price_table() -> Table:
+    """Prices by (cloud, region, instance, kind)."""
+    instead = _instead.get()
+    return instead[1] if instead is not None else _shipped_table()
+
+
+@contextmanager
+def priced_by(file: PriceFile) -> Iterator[None]:
+    """Plan with other prices than the catalog's: what a refresh would change is seen before it is written."""
+    token = _instead.set((file, _table(file)))
+    try:
+        yield
+    finally:
+        _instead.reset(token)
+
+
+@cache
+def _shipped() -> PriceFile:
     return read_facts(DATA / "prices.json", PriceFile)
 
 
 @cache
-def price_table() -> dict[tuple[Cloud, str, str, PriceKind], Price]:
-    """Prices by (cloud, region, instance, kind)."""
-    return {(p.cloud, p.region, p.instance, p.kind): p for p in price_file().prices}
+def _shipped_table() -> Table:
+    return _table(_shipped())
+
+
+def _table(file: PriceFile) -> Table:
+    return {(p.cloud, p.region, p.instance, p.kind): p for p in file.prices}

@@ -47,7 +47,7 @@ def preflight(
     :raises WrongAccount: if they are of another account.
     """
     if reader is not None:
-        _refuse_other_account(fleet, reader)
+        refuse_other_account(fleet, reader)
     probes = [*(_aws(fleet, reader, resolver, as_of) if reader is not None else ()), *hub_probes(fleet, hub)]
     answers: dict[int, tuple[list[Row], Seen]] = {}
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -72,7 +72,8 @@ def preflight(
     )
 
 
-def _refuse_other_account(fleet: FleetPlan, reader: Reader) -> None:
+def refuse_other_account(fleet: FleetPlan, reader: Reader) -> None:
+    """:raises WrongAccount: if the credentials are of another account than the fleet's."""
     account = fleet.ownership.accounts.aws
     assert account is not None, "a reader is for a fleet with an AWS account"
     try:

@@ -1,0 +1,1 @@
+"""Newer prices and instance facts for the catalog: read, compared, shown, and written only when told to."""
