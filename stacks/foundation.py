@@ -232,10 +232,12 @@ class FoundationStack(AwsStack):
         node_role_arn: str,
         after: tuple[ITerraformDependable, ...],
     ) -> None:
-        for group in self._cell.node_groups:
+        standing = [(group, False) for group in self._cell.node_groups]
+        standing += [(group, True) for group in self._cell.node_groups if group.former_name is not None]
+        for group, former in standing:
             GpuNodeGroup(
                 self,
-                group.name,
+                str(group.former_name) if former else group.cloud_name,
                 gpu_node_group_spec(
                     self._cell,
                     group,
@@ -244,6 +246,7 @@ class FoundationStack(AwsStack):
                     subnet_id=network.inference_subnet_id,
                     security_group_ids=(fabric.security_group_id,),
                     tags={**self._node_tags(), "inferfab-pool": group.pool, "inferfab-role": group.role},
+                    former=former,
                 ),
                 after=after,
             )

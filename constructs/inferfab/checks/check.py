@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import inferfab.checks.adapters
 import inferfab.checks.availability
 import inferfab.checks.capacity
+import inferfab.checks.capacity_dates
 import inferfab.checks.catalog_references
 import inferfab.checks.changes
 import inferfab.checks.delivery
@@ -17,6 +19,7 @@ import inferfab.checks.fabric
 import inferfab.checks.file_rules
 import inferfab.checks.flag_owners
 import inferfab.checks.gcp
+import inferfab.checks.generations
 import inferfab.checks.host_memory
 import inferfab.checks.images
 import inferfab.checks.joining
@@ -97,10 +100,12 @@ class Checked:
         return not has_errors(self.findings)
 
 
-def check(loaded: Loaded | str | Path) -> Checked:
+def check(loaded: Loaded | str | Path, *, as_of: date | None = None) -> Checked:
     """Run every rule on what :func:`~inferfab.load` read, or on the file at a path.
 
     Never raises for what stands in the file.
+
+    :param as_of: the day that dates are held against (capacity that ends). Default: none, and such rules find nothing.
 
     :raises TypeError: for anything else; an :class:`Environment` no longer knows its lines.
     """
@@ -119,11 +124,12 @@ def check(loaded: Loaded | str | Path) -> Checked:
     if sound is None:
         return Checked(ranked(findings), None)
     fleet = plan(sound)
-    found = run_stage("plan", Facts(loaded, sound, fleet))
+    found = run_stage("plan", Facts(loaded, sound, fleet, as_of))
     # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
     # from a mistake that is reported already would bury it.
     findings += [f for f in found if whole or (f.severity == "error" and f.rule.split("-")[1] not in _OF_THE_WHOLE)]
-    kept, off = changed(findings, Facts(loaded, environment), whole=whole)
+    # A rule of dates that was not asked finds nothing, which is no reason to call its change useless.
+    kept, off = changed(findings, Facts(loaded, environment, as_of=as_of), whole=whole)
     return Checked(ranked(kept), fleet if whole else None, ranked(off))
 
 

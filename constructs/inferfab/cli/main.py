@@ -23,6 +23,7 @@ from inferfab.cli import (
     size,
     synth,
     traffic,
+    upgrade,
     verify,
 )
 from inferfab.cli.guard import guarded
@@ -51,6 +52,7 @@ for module in (
     bootstrap,
     synth,
     verify,
+    upgrade,
     render,
     images,
     retune,

@@ -27,6 +27,7 @@ FAMILIES = {
     "SCL": "Scaling and its owners",
     "SRV": "Serving: what reaches nodes, claims, what is joined",
     "TRF": "Traffic profiles",
+    "UPG": "Upgrades",
     "VFY": "What runs, asked by `inferfab verify`",
 }
 """What the letters in the middle of an id stand for."""
