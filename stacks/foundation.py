@@ -235,10 +235,12 @@ class FoundationStack(AwsStack):
         after: tuple[ITerraformDependable, ...],
     ) -> None:
         tiers = {pool.name: pool.tier for pool in self._cell.pools}
-        for group in self._cell.node_groups:
+        standing = [(group, False) for group in self._cell.node_groups]
+        standing += [(group, True) for group in self._cell.node_groups if group.former_name is not None]
+        for group, former in standing:
             GpuNodeGroup(
                 self,
-                group.name,
+                str(group.former_name) if former else group.cloud_name,
                 gpu_node_group_spec(
                     self._cell,
                     group,
@@ -252,6 +254,7 @@ class FoundationStack(AwsStack):
                         "inferfab-role": group.role,
                         "inferfab-tier": tiers[group.pool],
                     },
+                    former=former,
                 ),
                 after=after,
             )

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import yaml
@@ -20,12 +21,12 @@ Bend = Callable[[FleetPlan], FleetPlan]
 """Changes a plan into one that no environment of today's catalog leads to."""
 
 
-def findings_of(env: Env, rule: str, bend: Bend | None) -> list[Finding]:
+def findings_of(env: Env, rule: str, bend: Bend | None, as_of: date | None = None) -> list[Finding]:
     if bend is None:
         return [f for f in env.check().findings if f.rule == rule]
     loaded = load_text(env.text)
     assert loaded.environment is not None
-    facts = Facts(loaded, loaded.environment, bend(plan(loaded.environment)))
+    facts = Facts(loaded, loaded.environment, bend(plan(loaded.environment)), as_of)
     return [f for f in run_stage(RULES[rule].stage, facts) if f.rule == rule]
 
 
@@ -63,9 +64,11 @@ class Fails:
     """Findings of the rule in all; the one at ``at`` that says ``says`` is one of them."""
     fix_says: tuple[str, ...] = ()
     bend: Bend | None = None
+    as_of: date | None = None
+    """With ``bend`` only: no example file can name a day."""
 
     def finding(self, rule: str) -> Finding:
-        found = findings_of(self.env, rule, self.bend)
+        found = findings_of(self.env, rule, self.bend, self.as_of)
         hits = [f for f in found if f.dotted_path == self.at and all(word in f.what for word in self.says)]
         shown = "\n".join(f"{f.severity} {f.dotted_path}: {f.what} -> {f.fix}" for f in found)
         assert len(hits) == 1, f"{rule} at {self.at} saying {self.says}: {len(hits)} of\n{shown}"
@@ -87,9 +90,11 @@ class Passes:
 
     env: Env
     bend: Bend | None = None
+    as_of: date | None = None
+    """With ``bend`` only: no example file can name a day."""
 
     def prove(self, rule: str) -> None:
-        found = findings_of(self.env, rule, self.bend)
+        found = findings_of(self.env, rule, self.bend, self.as_of)
         assert not found, "\n".join(f"{f.severity} {f.dotted_path}: {f.what} -> {f.fix}" for f in found)
         # A neighbour that does not even load would pass anything.
         assert not [f for f in self.env.check().findings if f.rule.startswith("IF-ENV")]

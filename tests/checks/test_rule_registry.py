@@ -21,6 +21,7 @@ import test_rules_racks
 import test_rules_references
 import test_rules_serving
 import test_rules_traffic
+import test_rules_upgrades
 from rule_examples import EXAMPLES, Fails, Passes, all_examples
 
 from inferfab.checks.explain import all_rules, explain
@@ -35,6 +36,7 @@ RULE_FILES = (
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory,
     test_rules_placement, test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
+    test_rules_traffic, test_rules_upgrades,
 )  # fmt: skip
 GOLDEN = Path(__file__).with_name("rule_ids.txt")
 

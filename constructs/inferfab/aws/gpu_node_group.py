@@ -12,7 +12,7 @@ from inferfab.aws.managed_node_group import NodeGroupSpec, group_arguments, igno
 from inferfab.aws.node_config import NodeConfigSpec, user_data
 from inferfab.aws.node_interfaces import LONGEST_TCP_IDLE, Interface, Layout, TcpIdleSeconds
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
-from inferfab.terraform.aws import eks
+from inferfab.terraform.aws import ec2, eks
 
 _LONGEST_NAME = 63
 _LONGEST_TEMPLATE_NAME = 128
@@ -50,6 +50,9 @@ class GpuNodeGroupSpec(NodeGroupSpec):
     """Nodes that an update takes at a time. Default: 1."""
     generation: Annotated[str, Field(pattern=r"^(-g[1-9]\d?)?$")] = ""
     """Suffix of the names, ``-g2``: lets a successor stand beside a group that cannot be changed in place."""
+
+    scale_to_zero_at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")] | None = None
+    """When the group becomes empty and stays so, UTC. Has to be ahead when it is applied. Default: never."""
 
     @property
     def group_name(self) -> str:
@@ -144,6 +147,19 @@ class GpuNodeGroup(Construct):
                 resources=_resources(spec),
             ),
         )
+        if spec.scale_to_zero_at is not None:
+            # On the Auto Scaling group, as EKS's own action 40 minutes before a block's end. With a maximum of 0 the
+            # cluster autoscaler, which reads the bounds there, starts nothing again.
+            ec2.AutoscalingSchedule(
+                self,
+                "before-capacity-ends",
+                autoscaling_group_name=group.autoscaling_group_name,
+                scheduled_action_name="inferfab-before-capacity-ends",
+                start_time=spec.scale_to_zero_at,
+                min_size=0,
+                max_size=0,
+                desired_capacity=0,
+            )
         self.name = group.node_group_name
         self.arn = group.arn
         self.autoscaling_group_name = group.autoscaling_group_name

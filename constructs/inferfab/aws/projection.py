@@ -11,7 +11,7 @@ from inferfab.aws.node_labels import Taint
 from inferfab.environment.capacity import PlannedCapacity
 from inferfab.plan.aws_names import AwsCellNames
 from inferfab.plan.fleet import CellPlan
-from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.placement import FORMER_TAINT, NodeGroupPlan, suffix_of
 
 
 def names_of(cell: CellPlan) -> AwsCellNames:
@@ -95,9 +95,16 @@ def gpu_node_group_spec(
     subnet_id: str,
     security_group_ids: tuple[str, ...],
     tags: dict[str, str],
+    former: bool = False,
 ) -> GpuNodeGroupSpec:
-    """The node group of one role of one pool."""
+    """The node group of one role of one pool.
+
+    :param former: the generation that the present one takes the place of. It may become empty, takes no new pods, and
+        keeps the image that it has.
+    """
+    generation = group.former_generation if former and group.former_generation else group.generation
     block = group.capacity.kind == "capacity_block"
+    taints = {**group.taints, FORMER_TAINT: "true:NoSchedule"} if former else group.taints
     return GpuNodeGroupSpec(
         name=group.name,
         cluster_name=cell.cluster,
@@ -119,15 +126,17 @@ def gpu_node_group_spec(
         efa_device_plugin=cell.fabric.plugin != "dranet",
         capacity=capacity_of(group.capacity),
         # A block has a first day; before it EC2 starts nothing, so its group begins empty and pods call for nodes.
-        min_nodes=0 if block else group.nodes.min,
+        min_nodes=0 if block or former else group.nodes.min,
         desired_nodes=0 if block else group.nodes.desired,
         max_nodes=group.nodes.max,
         labels=group.labels,
-        taints=tuple(_taint(key, text) for key, text in group.taints.items()),
+        taints=tuple(_taint(key, text) for key, text in taints.items()),
         kms_key_arn=kms_key_arn,
-        kubernetes_version=node_version(cell),
-        release_version=cell.ami_release,
+        kubernetes_version=None if former else node_version(cell),
+        release_version=None if former else cell.ami_release,
         tags=tags,
+        generation=suffix_of(generation),
+        scale_to_zero_at=group.drains_at,
     )
 
 

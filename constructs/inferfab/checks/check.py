@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import inferfab.checks.adapters
 import inferfab.checks.availability
 import inferfab.checks.capacity
+import inferfab.checks.capacity_dates
 import inferfab.checks.catalog_references
 import inferfab.checks.changes
 import inferfab.checks.delivery
@@ -18,6 +20,7 @@ import inferfab.checks.file_rules
 import inferfab.checks.flag_owners
 import inferfab.checks.gateway
 import inferfab.checks.gcp
+import inferfab.checks.generations
 import inferfab.checks.host_memory
 import inferfab.checks.images
 import inferfab.checks.joining
@@ -102,12 +105,14 @@ class Checked:
         return not has_errors(self.findings)
 
 
-def check(loaded: Loaded | str | Path, observed: Observed | None = None) -> Checked:
+def check(loaded: Loaded | str | Path, observed: Observed | None = None, *, as_of: date | None = None) -> Checked:
     """Run every rule on what :func:`~inferfab.load` read, or on the file at a path.
 
     Never raises for what stands in the file.
 
     :param observed: what `preflight` saw in the account; rules then hold the plan against it. Default: nothing.
+    :param as_of: the day that dates are held against (capacity that ends). Default: none, and such rules find nothing.
+
     :raises TypeError: for anything else; an :class:`Environment` no longer knows its lines.
     """
     if isinstance(loaded, (str, Path)):
@@ -125,11 +130,12 @@ def check(loaded: Loaded | str | Path, observed: Observed | None = None) -> Chec
     if sound is None:
         return Checked(ranked(findings), None)
     fleet = plan(sound, observed)
-    found = run_stage("plan", Facts(loaded, sound, fleet))
+    found = run_stage("plan", Facts(loaded, sound, fleet, as_of))
     # In a broken file only errors are said of the rest: sums and shares of it mean nothing, and what follows
     # from a mistake that is reported already would bury it.
     findings += [f for f in found if whole or (f.severity == "error" and f.rule.split("-")[1] not in _OF_THE_WHOLE)]
-    kept, off = changed(findings, Facts(loaded, environment), whole=whole)
+    # A rule of dates that was not asked finds nothing, which is no reason to call its change useless.
+    kept, off = changed(findings, Facts(loaded, environment, as_of=as_of), whole=whole)
     return Checked(ranked(kept), fleet if whole else None, ranked(off))
 
 

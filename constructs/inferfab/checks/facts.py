@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from inferfab.environment.environment import Environment
 from inferfab.environment.loading import Loaded
@@ -50,6 +51,8 @@ class Facts:
     loaded: Loaded
     environment: Environment
     plan: FleetPlan | None = None
+    as_of: date | None = None
+    """The day that rules of dates are held against; None: they find nothing."""
 
     @property
     def fleet(self) -> FleetPlan:

@@ -1,5 +1,6 @@
 """``inferfab check``"""
 
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,16 @@ def check_command(
         ),
     ] = None,
     observed: ObservedFile = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(
+            "--as-of",
+            formats=["%Y-%m-%d"],
+            metavar="DAY",
+            help="Hold dates against this day: capacity that ends or has ended.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         CheckFormat, typer.Option("--format", "-f", help="For people, machines, or a code host.")
     ] = CheckFormat.text,
@@ -58,7 +69,7 @@ def check_command(
     elif len(targets) > 1:
         raise typer.BadParameter("one environment at a time; with --manifests as many paths as you like")
     else:
-        report = _environment(targets[0], against, observed)
+        report = _environment(targets[0], against, observed, as_of.date() if as_of else None)
     if quiet:
         report = Report(**{**vars(report), "findings": [f for f in report.findings if f.severity != "info"]})
     deliver_report(report, format, out)
@@ -66,7 +77,7 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _environment(env: str, against: str | None, observed: Path | None) -> Report:
+def _environment(env: str, against: str | None, observed: Path | None, as_of: date | None) -> Report:
     from inferfab.checks.check import check
     from inferfab.cli.locate import locate
     from inferfab.cli.observed import observed_in
@@ -74,7 +85,7 @@ def _environment(env: str, against: str | None, observed: Path | None) -> Report
     from inferfab.findings import has_errors, ranked
 
     loaded = load(locate(env))
-    checked = check(loaded, observed_in(observed, loaded))
+    checked = check(loaded, observed_in(observed, loaded), as_of=as_of)
     findings, off = checked.findings, checked.switched_off
     if against is not None and checked.plan is not None:
         from inferfab.checks.changes import check_change

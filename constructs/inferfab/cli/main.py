@@ -9,7 +9,9 @@ from inferfab.cli import (
     bootstrap,
     catalog,
     check,
+    destroy,
     diff,
+    drift,
     explain,
     failures,
     images,
@@ -28,6 +30,7 @@ from inferfab.cli import (
     size,
     synth,
     traffic,
+    upgrade,
     verify,
 )
 from inferfab.cli.guard import guarded
@@ -58,6 +61,9 @@ for module in (
     synth,
     verify,
     import_,
+    upgrade,
+    destroy,
+    drift,
     render,
     images,
     retune,

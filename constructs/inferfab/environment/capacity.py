@@ -36,7 +36,13 @@ class CapacityBlock(Input):
     id: Annotated[str, matching(r"^cr-[0-9a-f]{8,17}$", "write the id of the reservation, like cr-0a1b2c3d4e5f60001")]
     """The reservation that the purchase made."""
     ends_at: UtcTime
-    """When it ends, UTC, `2027-01-31T11:30:00Z`; EKS drains 40 minutes before."""
+    """When it ends, UTC, `2027-01-31T11:30:00Z`. EC2 takes the machines 30 minutes before."""
+    starts_at: UtcTime | None = None
+    """When it begins, UTC. Default: unknown; then nobody is told that it has not begun."""
+    drain_lead_minutes: Annotated[int, Field(ge=40, le=1440)] = 75
+    """Minutes before `ends_at` at which the group is scaled to zero. Default 75: answers in flight may take 30, EC2
+    takes the machines 30 before the end, and nodes need a while to go. EKS itself does it at 40.
+    """
     usd_per_instance_hour: Usd | None = None
     """Up-front fee over instances and hours. Default: unknown, and the plan shows a range."""
 

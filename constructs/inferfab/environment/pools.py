@@ -200,6 +200,9 @@ class SharedPool(_Pool):
 Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discriminator="topology")]
 
 
+Generation = Annotated[int, Field(ge=1, le=99)]
+
+
 class PoolInCell(Input):
     """A pool placed in a cell, and what differs there."""
 
@@ -213,3 +216,9 @@ class PoolInCell(Input):
     """Default: the pool's."""
     nodes: SharedNodes | None = None
     """Shared pools. Default: the pool's."""
+    generation: Generation = 1
+    """Generation of its node groups, on AWS: another number makes new groups under new names (`chat-decode-g2`).
+    Default: 1, which has no suffix.
+    """
+    former_generation: Generation | None = None
+    """Generation that still stands beside it and takes no new pods, until it is empty. Default: none."""

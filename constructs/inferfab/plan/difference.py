@@ -284,6 +284,8 @@ def _cells(fleet: FleetPlan) -> View:
     for cell in fleet.cells:
         found[(cell.name, "network")] = cell.network.existing_id or cell.network.cidr
         found[(cell.name, "egress")] = cell.network.egress or "-"
+        if cell.images.mirror:
+            found[(cell.name, "images")] = cell.images.mirror
         second = [s.zone for s in cell.network.subnets if s.purpose == "control-plane" and s.zone != cell.zone]
         found[(cell.name, "second zone")] = ", ".join(second) or "-"
         found[(cell.name, "gateways")] = f"{cell.gateway.replicas}, {'public' if cell.gateway.public else 'internal'}"
@@ -295,6 +297,10 @@ def _nodes(fleet: FleetPlan) -> View:
     for group in fleet.node_groups:
         subject = f"{group.cell}/{group.name}"
         found[(subject, "instance")] = group.instance
+        if group.generation > 1:
+            found[(subject, "generation")] = str(group.generation)
+        if group.former_generation:
+            found[(subject, "generation beside it")] = str(group.former_generation)
         found[(subject, "nodes min/desired/max")] = f"{group.nodes.min}/{group.nodes.desired}/{group.nodes.max}"
         found[(subject, "capacity")] = group.capacity.kind + (
             f" {group.capacity.id}" if hasattr(group.capacity, "id") else ""

@@ -80,6 +80,8 @@ def node_group(
         nodes_per_worker=nodes_per_worker,
         idle_gpus=idle,
         capacity=place.capacity,
+        generation=place.generation,
+        former_generation=place.former_generation,
         labels=labels,
         taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
         arch=machine.arch,

@@ -40,6 +40,8 @@ class Place(Record):
     machine: InstanceType
     fabric: FabricKind
     capacity: PlannedCapacity
+    generation: int = 1
+    former_generation: int | None = None
 
 
 def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], where: PoolContext) -> Place:
@@ -62,7 +64,10 @@ def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], wher
     )
     if machine is None:
         raise KeyError(pool.instance or pool.gpu)
-    return _placed(where, machine, pool, biggest, (here and here.capacity) or pool.capacity)
+    placed = _placed(where, machine, pool, biggest, (here and here.capacity) or pool.capacity)
+    if here is None:
+        return placed
+    return placed.model_copy(update={"generation": here.generation, "former_generation": here.former_generation})
 
 
 def _placed(where: PoolContext, machine: InstanceType, pool: Pool, biggest: int, capacity: PlannedCapacity) -> Place:

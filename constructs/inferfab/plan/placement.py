@@ -1,6 +1,7 @@
 """From pools to node groups: whole nodes, tensor parallelism within a node, one role a node."""
 
 import math
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import NonNegativeInt, PositiveInt
@@ -13,6 +14,16 @@ from inferfab.plan.quantities import Bounds
 from inferfab.record import Record
 
 Role = Literal["prefill", "decode", "worker", "shared"]
+
+
+_UTC = "%Y-%m-%dT%H:%M:%SZ"
+FORMER_TAINT = "inferfab/former"
+"""Keeps new pods, and with them the autoscaler, off a group that a newer generation takes the place of."""
+
+
+def suffix_of(generation: int) -> str:
+    """What a generation adds to a group's name; the first has none."""
+    return "" if generation == 1 else f"-g{generation}"
 
 
 class NodeGroupPlan(Record):
@@ -48,6 +59,28 @@ class NodeGroupPlan(Record):
     """Holds images, and models where there is no local NVMe."""
     layout: tuple[NicPlan, ...]
     """Network interfaces of a node."""
+    generation: PositiveInt = 1
+    """Of the group in the cloud, whose name ends in it from 2 on."""
+    former_generation: PositiveInt | None = None
+    """Group that still stands beside it, tainted, until its nodes are empty."""
+
+    @property
+    def drains_at(self) -> str | None:
+        """When a Capacity Block's group is scaled to zero, UTC; None for other capacity."""
+        if self.capacity.kind != "capacity_block":
+            return None
+        ends = datetime.fromisoformat(self.capacity.ends_at)
+        return (ends - timedelta(minutes=self.capacity.drain_lead_minutes)).strftime(_UTC)
+
+    @property
+    def cloud_name(self) -> str:
+        """Name of the group in the cloud."""
+        return f"{self.name}{suffix_of(self.generation)}"
+
+    @property
+    def former_name(self) -> str | None:
+        """Name of the group that it takes the place of; None if there is none."""
+        return f"{self.name}{suffix_of(self.former_generation)}" if self.former_generation else None
 
     @property
     def gpus(self) -> Bounds:

@@ -31,6 +31,7 @@ FAMILIES = {
     "SRV": "Serving: what reaches nodes, claims, what is joined",
     "TEN": "Tenants",
     "TRF": "Traffic profiles",
+    "UPG": "Upgrades",
     "VFY": "What runs, asked by `inferfab verify`",
 }
 """What the letters in the middle of an id stand for."""

@@ -1,0 +1,1 @@
+"""What an environment loses when it is destroyed, and in which order that goes."""

@@ -1,0 +1,65 @@
+"""The commands of a destroy, in their order."""
+
+from collections.abc import Sequence
+
+from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.names import SERVING_NAMESPACE
+from inferfab.record import Record
+
+
+class Command(Record):
+    """One command, with what it is for."""
+
+    words: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+def commands(fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out") -> tuple[Command, ...]:
+    """Names first, then what serves, the platform, the foundations, the regions; the state's bucket is bootstrap's.
+
+    :param cells: those that go. Names, regions and state go with the last cell only.
+    """
+    name = fleet.ownership.name
+    whole = {cell.name for cell in cells} == {cell.name for cell in fleet.cells}
+    found: list[Command] = []
+
+    def destroy(stack: str, why: str) -> None:
+        found.append(Command(words=("terraform", f"-chdir={out}/stacks/{name}-{stack}", "destroy"), why=why))
+
+    if whole and fleet.aws_regions:
+        destroy("global", "names and health checks point at load balancers that are about to go")
+    for cell in cells:
+        destroy(f"{cell.name}-serving", "what serves, while the operator is there")
+        found.append(
+            Command(
+                words=(
+                    "kubectl", f"--context={context(cell)}", "delete", "dynamographdeployments", "--all",
+                    "--namespace", SERVING_NAMESPACE,
+                ),
+                why="releases keep graphs, so that no upgrade deletes one that serves",
+            )
+        )  # fmt: skip
+        destroy(f"{cell.name}-platform", "operators, while the cluster answers")
+        if not cell.cluster_exists:
+            found.append(
+                Command(
+                    words=(
+                        "kubectl", f"--context={context(cell)}", "delete", "persistentvolumeclaims", "--all",
+                        "--all-namespaces",
+                    ),
+                    why="Helm leaves volumes, and the driver that deletes them goes with the foundation",
+                )
+            )  # fmt: skip
+        destroy(f"{cell.name}-foundation", "nodes, cluster, network")
+    if whole:
+        for region in sorted({cell.region for cell in cells}):
+            destroy(f"{region}-region", "model store and alerts: empty the bucket before, all versions")
+    return tuple(found)
+
+
+def context(cell: CellPlan) -> str:
+    """kubectl's context as ``inferfab verify`` finds it, where it has the cluster's name."""
+    return cell.cluster
