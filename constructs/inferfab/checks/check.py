@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import inferfab.checks.adapters
+import inferfab.checks.autoscaling
 import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.catalog_references
