@@ -94,7 +94,7 @@ def test_room() -> Iterator[Example]:
     asked = SCALED.set(at, {"placeholders": True})
     yield Passes(asked)
     reserved = asked.set("pools.docs.capacity", {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60001"})
-    yield Fails(reserved, f"{at}.placeholders", ("reserved", "paid for"), "warning")
+    yield Fails(reserved, f"{at}.placeholders", ("reserved", "paid for anyway"), "warning")
     yield Fails(AGG.set(at, {"placeholders": True}), f"{at}.placeholders", ("fixed",), "warning")
     # For all pools it means those in which it helps.
     yield Passes(reserved.delete(at).set("autoscaling", {"placeholders": True}))

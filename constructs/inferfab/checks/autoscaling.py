@@ -183,8 +183,8 @@ def threshold_before_promise(facts: Facts) -> Iterator[Problem]:
                 seen.add(path)
                 yield Problem(
                     path,
-                    f"`{pool.pool}` gets more workers from {late.metric.upper()} p{late.percentile:g} of {late.at_ms:g} "
-                    f"ms on, and {late.promise_ms:g} ms are promised",
+                    f"`{pool.pool}` gets more workers from {late.metric.upper()} p{late.percentile:g} of "
+                    f"{late.at_ms:g} ms on, and {late.promise_ms:g} ms are promised",
                     "write 0.8 or less",
                 )
                 break
