@@ -18,6 +18,9 @@ ALL = OF | {"tier": "priority", "model": "llama-70b"}
 SERIES = {
     names.GROWTH: "growth", names.QUANTILE: "quantile", names.HEADROOM: "headroom",
     names.QUANTILE_PINBALL: "quantile_pinball", names.HEADROOM_PINBALL: "headroom_pinball",
+    names.QUIET: "quiet",
+    names.QUANTILE_PINBALL_QUIET: "quantile_pinball_quiet",
+    names.HEADROOM_PINBALL_QUIET: "headroom_pinball_quiet",
     names.FORECAST: "forecast", names.PINBALL: "pinball", names.COVERED: "covered",
     names.COVERED_QUIET: "covered_quiet",
 }  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 
 # Importing a module of rules enters its examples.
 import test_rules_added
+import test_rules_autoscaling
 import test_rules_delivery
 import test_rules_fabric_engine
 import test_rules_gateway
@@ -34,6 +35,7 @@ RULE_FILES = (
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_models,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory,
+    test_rules_added, test_rules_autoscaling, test_rules_delivery, test_rules_fabric_engine, test_rules_memory,
     test_rules_placement, test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
     test_rules_traffic, test_rules_upgrades,

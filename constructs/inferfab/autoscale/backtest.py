@@ -232,12 +232,13 @@ def _result(subject: Subject, name: str, how: str, runs: list[Run], truth: Sampl
 
 
 def _remarks(subject: Subject, second: Samples, series: RateSeries) -> list[str]:
-    above = sum(1 for r in second if r is not None and r > subject.most_rps)
+    whole = min(r.fleet.most * r.fleet.requests_per_second for r in subject.roles)
+    above = sum(1 for r in second if r is not None and r > whole)
     found = []
     if above:
         found.append(
-            f"in {above} windows of the second half demand is above what the largest fleet serves as planned "
-            f"({subject.most_rps:.3g} requests a second): no way of scaling keeps these; raise `max`"
+            f"in {above} windows of the second half demand is above what the largest fleet serves as planned, spare "
+            f"workers too ({whole:.3g} requests a second): no way of scaling keeps these; raise `max`"
         )
     if series.gaps:
         found.append(f"{series.gaps} windows without data are left out of every figure; workers are held over them")

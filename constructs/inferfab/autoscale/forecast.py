@@ -2,6 +2,7 @@
 
 Forecast = current rate x the q-quantile of rate(t) / rate(t - h) over a trailing window, never below the last value.
 Where it has not been better than a constant factor over that window, by pinball loss, the constant factor stands in.
+Quiet hours are judged by themselves: demand returns from them faster than it changes otherwise.
 Each list has one entry a sample of the series; None is a sample that Prometheus would not have.
 """
 
@@ -24,6 +25,11 @@ class Forecast:
     """Candidate: rate times the constant factor."""
     quantile_pinball: list[float | None]
     headroom_pinball: list[float | None]
+    quiet: list[float | None]
+    """1 where demand is in the lowest fourth of its window, else 0."""
+    quantile_pinball_quiet: list[float | None]
+    """The same for forecasts made in a quiet hour."""
+    headroom_pinball_quiet: list[float | None]
     forecast: list[float | None]
     """The one of the two that is used."""
     pinball: list[float | None]
@@ -69,15 +75,19 @@ def forecast(rate: Samples, settings: ForecastSettings) -> Forecast:
         loss if was is not None else None
         for loss, was in zip(_losses(rate, old_headroom, q), old_quantile, strict=True)
     ]
-    chosen: list[float | None] = []
-    means = zip(rolling_mean(quantile_loss, window), rolling_mean(headroom_loss, window), strict=True)
-    for a, b, (mean_a, mean_b) in zip(by_quantile, by_headroom, means, strict=True):
-        wins = a is not None and mean_a is not None and mean_b is not None and mean_a <= mean_b
-        chosen.append(a if wins else b)
+    calm = rolling_quantile(rate, QUIET_QUANTILE, window)
+    quiet = [None if r is None or c is None else float(r <= c) for r, c in zip(rate, calm, strict=True)]
+    was_quiet = before(quiet, steps)
+    quantile_quiet = [loss if was else None for loss, was in zip(quantile_loss, was_quiet, strict=True)]
+    headroom_quiet = [loss if was else None for loss, was in zip(headroom_loss, was_quiet, strict=True)]
+    wins = _wins(quantile_loss, headroom_loss, window)
+    wins_quiet = _wins(quantile_quiet, headroom_quiet, window)
+    chosen = [
+        a if a is not None and (in_quiet if now else ever) else b
+        for a, b, now, ever, in_quiet in zip(by_quantile, by_headroom, quiet, wins, wins_quiet, strict=True)
+    ]
     promised = before(chosen, steps)
     covered = [None if r is None or f is None else float(r <= f) for r, f in zip(rate, promised, strict=True)]
-    calm = rolling_quantile(rate, QUIET_QUANTILE, window)
-    quiet = before([None if r is None or c is None else float(r <= c) for r, c in zip(rate, calm, strict=True)], steps)
     return Forecast(
         rate=list(rate),
         growth=_growth(rate, steps),
@@ -85,11 +95,20 @@ def forecast(rate: Samples, settings: ForecastSettings) -> Forecast:
         headroom=by_headroom,
         quantile_pinball=quantile_loss,
         headroom_pinball=headroom_loss,
+        quiet=quiet,
+        quantile_pinball_quiet=quantile_quiet,
+        headroom_pinball_quiet=headroom_quiet,
         forecast=chosen,
         pinball=_losses(rate, promised, q),
         covered=covered,
-        covered_quiet=[c if calm_then else None for c, calm_then in zip(covered, quiet, strict=True)],
+        covered_quiet=[c if was else None for c, was in zip(covered, was_quiet, strict=True)],
     )
+
+
+def _wins(ours: Samples, theirs: Samples, window: int) -> list[bool]:
+    """Where the mean of ours is known and no larger."""
+    means = zip(rolling_mean(ours, window), rolling_mean(theirs, window), strict=True)
+    return [a is not None and b is not None and a <= b for a, b in means]
 
 
 def _steps(settings: ForecastSettings) -> tuple[int, int]:

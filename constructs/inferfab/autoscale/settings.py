@@ -7,7 +7,7 @@ from inferfab.record import Record
 MOST_GROWTH = 3.0
 """Largest factor that a forecast puts on the last value. After an outage demand returns from next to nothing, and that
 ratio would stay the upper quantile of a whole window. On ServeGen's m-mid, which has such gaps, the loss of the 0.99
-quantile over a day falls from 40 % of demand to 3 % with it (docs/autoscaling.md).
+quantile over a day, half an hour ahead, falls from 40 % of demand to 2 % with it (docs/autoscaling.md).
 """
 JUDGED_SHARE = 4
 """A window counts once a fourth of it holds samples; before, constant headroom stands in."""

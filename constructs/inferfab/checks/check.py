@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import inferfab.checks.adapters
+import inferfab.checks.autoscaling
 import inferfab.checks.availability
 import inferfab.checks.capacity
 import inferfab.checks.capacity_dates

@@ -6,6 +6,10 @@ import inferfab.checks.serving.scaling  # noqa: F401 - enters IF-SCL-001, which 
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, on_plan, rule
 from inferfab.findings import YamlPath
+from inferfab.plan.placement import NodeGroupPlan
+from inferfab.plan.pools import PoolPlan
+
+_OWNER = {"dynamo-planner": "Dynamo's planner", "keda": "KEDA"}
 
 
 @on_plan("IF-SCL-001")
@@ -30,14 +34,35 @@ def bounds_within_nodes(facts: Facts) -> Iterator[Problem]:
                     "write min <= desired <= max",
                     of_key=True,
                 )
+        yield from _room(facts, pool)
+
+
+def _room(facts: Facts, pool: PoolPlan) -> Iterator[Problem]:
+    """What KEDA may set, workers and the pods that keep room for them, fits into the node group as well."""
+    cell = next(c for c in facts.fleet.cells if c.name == pool.cell)
+    scaled = next((p for p in cell.autoscaling.pools if p.pool == pool.name), None) if cell.autoscaling else None
+    if scaled is None:
+        return
+    groups: dict[str, NodeGroupPlan] = {r.role: cell.node_group(r.node_group) for r in pool.roles}
+    for role in scaled.roles:
+        room = next((p.most for p in scaled.placeholders if p.role == role.role), 0)
+        pods = max(role.workers.max * role.pods_per_worker, role.workers.min * role.pods_per_worker + room)
+        if pods * role.gpus_per_pod > groups[role.role].gpus.max:
+            yield Problem(
+                ("pools", pool.name),
+                f"{role.role} of `{pool.name}` in {pool.cell} may come to {pods} pods of {role.gpus_per_pod} GPUs, and "
+                f"its node group brings {groups[role.role].gpus.max} GPUs at most",
+                "raise `max` of its nodes, or lower that of its workers",
+                of_key=True,
+            )
 
 
 @rule(
     "IF-SCL-005",
     "workers that nothing brings back",
     joins=("environment", "engine"),
-    why="without a worker the model leaves the frontend and requests get 404, so Dynamo's planner, which reads the "
-    "frontend's metrics, sees no demand and never starts one again.",
+    why="without a worker the model leaves the frontend and requests get 404, so who scales it, Dynamo's planner or "
+    "KEDA, reads the frontend's metrics, sees no demand and never starts one again.",
     do="keep at least one worker of each role, or write `desired: 0` alone for a pool that is switched off by hand.",
     source="ai-dynamo/dynamo#11536; ai-dynamo 1.6.1 dynamo/planner (load is read from frontends or routers)",
 )
@@ -45,13 +70,13 @@ def workers_come_back(facts: Facts) -> Iterator[Problem]:
     seen: set[YamlPath] = set()
     for at in facts.roles():
         path, bounds = at.replicas_path(facts), at.role.workers
-        if at.pool.scaling.replicas_owner != "dynamo-planner" or bounds.min or path in seen:
+        if at.pool.scaling.replicas_owner == "terraform" or bounds.min or path in seen:
             continue
         seen.add(path)
-        begins = bounds.desired == 0
+        begins, owner = bounds.desired == 0, at.pool.scaling.replicas_owner
         yield Problem(
             (*path, "desired" if begins else "min"),
-            f"{at.where} {'begins with' if begins else 'may scale to'} no worker, and Dynamo's planner starts none "
+            f"{at.where} {'begins with' if begins else 'may scale to'} no worker, and {_OWNER[owner]} starts none "
             "where it sees no demand",
             "write `desired: 1` or more" if begins else "write `min: 1` or more",
         )

@@ -25,7 +25,8 @@ def backtest_command(
         typer.Option("--traffic", "-t", help="Rate series or trace: CSV or JSON lines, also .gz.", show_default=False),
     ],
     scale: Annotated[
-        float | None, typer.Option("--scale", help="Multiply its rates. Default: 1.", min=1e-9, show_default=False)
+        float | None,
+        typer.Option("--scale", help="Multiply its rates. Default: 1.", min=1e-6, max=1e6, show_default=False),
     ] = None,
     fit: Annotated[
         bool,

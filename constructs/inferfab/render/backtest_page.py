@@ -29,10 +29,11 @@ def _pool(one: PoolBacktest) -> dict[str, object]:
         "about": f"{one.model}, tier {one.tier}, workers owned by {one.mode}",
         "facts": facts(one),
         "verdict": verdict(one),
+        "wins": one.forecast_wins,
         "rows": [{"cells": row[:-1], "how": row[-1]} for row in rows(one)],
         "cost": bars(
             [
-                (p.name, p.gpu_hours, f"{p.gpu_hours:,.0f} h · {p.broken_minutes:,.0f} min broken")
+                (p.name, p.gpu_hours, f"{p.gpu_hours:,.0f} h, {p.broken_minutes:,.0f} min")
                 for p in sorted(one.policies, key=lambda p: p.name != "forecast")
             ]
         ),

@@ -180,3 +180,32 @@ def test_a_component_keeps_its_adapter_with_keda() -> None:
     assert len(live) == 1
     assert "dynamo.planner" not in text
     assert '"advisory": true' in serving_files(fleet("advised"), cell("advised"))["graphs/p.yaml"]
+
+
+@pytest.mark.parametrize("proof", ["objects", "agreement", "parsers"])
+@pytest.mark.parametrize("kind", ["keda", "advised", "routed"])
+def test_dynamo_takes_graphs_that_keda_scales(kind: str, proof: str) -> None:
+    """Admission, the operator's rules, and Dynamo's own PlannerConfig for a planner that only advises."""
+    from conformance.check_files import check_files
+    from inferfab.render.serving import serving_files
+
+    from .fleets import fleet
+
+    check_files(serving_files(fleet(kind), cell(kind)), (proof,))
+
+
+@pytest.mark.parametrize("kind", ["planner", "keda", "keda-disaggregated", "advised", "routed", "claims"])
+def test_our_own_rules_of_manifests_find_nothing_about_owners(kind: str, tmp_path: Path) -> None:
+    """What is rendered, judged as if somebody else had written it: no second owner, no bounds that contradict."""
+    from inferfab.checks.manifests import check_manifests
+    from inferfab.manifests.read import read_manifests
+    from inferfab.render.serving import serving_files
+
+    from .fleets import fleet
+
+    for path, text in (serving_files(fleet(kind), cell(kind)) | autoscaling_files(cell(kind))).items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    found = check_manifests(read_manifests([tmp_path]))
+    assert not [f for f in found.findings if f.rule.startswith("IF-SCL")], found.findings

@@ -169,7 +169,7 @@ def _remarks(
     if mode == "keda" and demand.source == "router":
         found.append("no latency trigger: behind a router over tiers no series tells this pool's latency apart")
     if any(g.capacity.kind == "spot" for g in groups.values()) and mode != "fixed":
-        found.append("spot: a node that is asked for may not come, however early")
+        found.append("spot: a node may not come, however early it is asked for")
     claimed = any(r.pods_per_worker > 1 for r in roles)
     if claimed and not why_not:
         found.append("a worker spans nodes: its pods' placeholders may stand on nodes of different places")

@@ -57,11 +57,11 @@ def why_no_placeholder(groups: tuple[NodeGroupPlan, ...], *, wanted: bool | None
     if all(g.nodes.min == g.nodes.max for g in groups):
         return "its nodes are all there from the start"
     if "owned" in kinds:
-        return "owned servers are there whether or not they work"
+        return "owned servers are there anyway"
     if kinds & {"reservation", "capacity_block"}:
-        return "reserved: its nodes are paid for whether or not they run, so let them run (min = max)"
+        return "reserved nodes are paid for anyway: let all run (min = max)"
     if wanted is None and not tier.promises:
-        return "the tier promises nothing, so its workers may wait for their nodes"
+        return "its tier promises nothing"
     if wanted is False:
         return "switched off (placeholders: false)"
     return ""

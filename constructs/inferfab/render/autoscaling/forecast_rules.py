@@ -13,6 +13,9 @@ QUANTILE = "inferfab:pool_requests:quantile"
 HEADROOM = "inferfab:pool_requests:headroom"
 QUANTILE_PINBALL = "inferfab:pool_requests:quantile_pinball"
 HEADROOM_PINBALL = "inferfab:pool_requests:headroom_pinball"
+QUIET = "inferfab:pool_requests:quiet"
+QUANTILE_PINBALL_QUIET = "inferfab:pool_requests:quantile_pinball_quiet"
+HEADROOM_PINBALL_QUIET = "inferfab:pool_requests:headroom_pinball_quiet"
 FORECAST = "inferfab:pool_requests:forecast"
 PINBALL = "inferfab:pool_requests:forecast_pinball"
 COVERED = "inferfab:pool_requests:forecast_covered"
@@ -74,10 +77,25 @@ def forecast_rules(of: dict[str, str], settings: ForecastSettings) -> tuple[Rule
             expr=f"({loss(HEADROOM)})\nand {s(QUANTILE, f' {ahead}')}",
         ),
         Rule(
+            record=QUIET,
+            comment="1 in the quietest fourth of the window.",
+            expr=f"{s(RATE)} <= bool quantile_over_time({QUIET_QUANTILE!r}, {s(RATE, window)})",
+        ),
+        Rule(
+            record=QUANTILE_PINBALL_QUIET,
+            comment="Of forecasts made in quiet hours, which are judged by themselves.",
+            expr=f"{s(QUANTILE_PINBALL)} and ({s(QUIET, f' {ahead}')} == 1)",
+        ),
+        Rule(record=HEADROOM_PINBALL_QUIET, expr=f"{s(HEADROOM_PINBALL)} and ({s(QUIET, f' {ahead}')} == 1)"),
+        Rule(
             record=FORECAST,
             comment="The quantile where it has lost no more than the constant factor over the window, else the latter.",
-            expr=f"({s(QUANTILE)} and (avg_over_time({s(QUANTILE_PINBALL, window)}) "
-            f"<= avg_over_time({s(HEADROOM_PINBALL, window)})))\nor {s(HEADROOM)}",
+            expr=f"({s(QUANTILE)} and (\n"
+            f"  ({s(QUIET)} == 0 and avg_over_time({s(QUANTILE_PINBALL, window)}) "
+            f"<= avg_over_time({s(HEADROOM_PINBALL, window)}))\n"
+            f"  or ({s(QUIET)} == 1 and avg_over_time({s(QUANTILE_PINBALL_QUIET, window)}) "
+            f"<= avg_over_time({s(HEADROOM_PINBALL_QUIET, window)}))))\n"
+            f"or {s(HEADROOM)}",
         ),
         Rule(record=PINBALL, comment="Pinball loss of the forecast that was used.", expr=loss(FORECAST)),
         Rule(
@@ -88,7 +106,6 @@ def forecast_rules(of: dict[str, str], settings: ForecastSettings) -> tuple[Rule
         Rule(
             record=COVERED_QUIET,
             comment="The same for forecasts made in the quietest fourth of the window.",
-            expr=f"{s(COVERED)}\nand ({s(RATE, f' {ahead}')} <= "
-            f"quantile_over_time({QUIET_QUANTILE!r}, {s(RATE, window)} {ahead}))",
+            expr=f"{s(COVERED)} and ({s(QUIET, f' {ahead}')} == 1)",
         ),
     )

@@ -40,7 +40,7 @@ def facts(one: "PoolBacktest") -> list[str]:
         f"{one.series} × {one.scale:.4g}: {hours / 24:.1f} days in windows of {one.interval_s} s, mean "
         f"{one.mean_rps:.3g} and peak {one.peak_rps:.3g} requests a second; the first half chooses, the second judges",
         f"a worker serves {one.requests_per_second:.3g} requests a second as planned, the largest fleet "
-        f"{one.most_rps:.3g}; asked for {one.configured.horizon_s / 60:.0f} min ahead",
+        f"{one.most_rps:.3g} beside its spare ones; asked for {one.configured.horizon_s / 60:.0f} min ahead",
         f"the last value is wrong by {one.last_wape_percent:.1f} % of demand, and by up to "
         f"{one.last_under_p95_percent:.1f} % too low in 19 of 20 windows",
     ]
@@ -102,6 +102,6 @@ def _beside(ours: "PolicyResult", other: "PolicyResult") -> str:
     minutes = ours.broken_minutes - other.broken_minutes
     hours = ours.gpu_hours / other.gpu_hours - 1 if other.gpu_hours else 0.0
     less = "fewer" if minutes < 0 else "more"
-    paid = "fewer" if hours < 0 else "more"
     broken = f"{abs(minutes):,.0f} broken minutes {less}" if minutes else "as many broken minutes"
-    return f"{other.name} it has {broken} and {abs(hours):.0%} {paid} GPU-hours"
+    paid = f"{abs(hours):.0%} {'fewer' if hours < 0 else 'more'}" if abs(hours) >= 0.005 else "as many"
+    return f"{other.name} it has {broken} and {paid} GPU-hours"

@@ -9,6 +9,7 @@ from inferfab.plan.kv_transfer import KvTransferPlan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
+from inferfab.render.text.autoscaling_tables import autoscaling_table
 from inferfab.render.text.fabric_tables import fabric_tables
 from inferfab.render.text.gateway_tables import gateway_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
@@ -32,6 +33,7 @@ def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) 
         _transfers(fleet),
         _shared(fleet),
         answers(fleet),
+        autoscaling_table(fleet),
         _cost(fleet),
         _routing(fleet),
         *gateway_tables(fleet),
