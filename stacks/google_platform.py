@@ -8,8 +8,8 @@ from inferfab.kubernetes.platform import (
     GpuOperatorSpec,
     Platform,
     PlatformSpec,
-    PrometheusSpec,
     ServingTier,
+    prometheus_of,
     prometheus_url,
 )
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -48,7 +48,7 @@ class GooglePlatformStack(GoogleStack):
                     cloud="gcp",
                     google_kms_key=f"{ring}/cryptoKeys/{names.cluster_key}",
                 ),
-                prometheus=PrometheusSpec(storage_class=_STORAGE_CLASS),
+                prometheus=prometheus_of(fleet, cell, _STORAGE_CLASS),
                 dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
                 external_secrets=None,
                 gpu_operator=GpuOperatorSpec(dra=bool(cell.serving.claims), cos=True, mig=mig_of(cell)),

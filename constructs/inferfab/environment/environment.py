@@ -8,6 +8,7 @@ from inferfab.environment.base import Cidr, Input, Items, Name, impossible, matc
 from inferfab.environment.cells import Cell
 from inferfab.environment.engine import Engine
 from inferfab.environment.money import Budget, Prices
+from inferfab.environment.observability import Observability
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
 from inferfab.environment.routing import Routing
@@ -127,6 +128,8 @@ class Environment(Input):
     """Default: no other ranges are known."""
     alerts: Alerts = Alerts()
     """Default: alarms and budget reach a topic that nobody listens to."""
+    observability: Observability = Observability()
+    """Default: metrics, rules and dashboards in every cell; no Grafana, and nobody is told."""
     budget: Budget | None = None
     """Default: no ceiling."""
     prices: Prices = Prices()

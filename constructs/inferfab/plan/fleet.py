@@ -20,6 +20,7 @@ from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
+from inferfab.plan.observability.observability import ObservabilityPlan, plan_observability
 from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
@@ -101,6 +102,8 @@ class CellPlan(Record):
     pools: tuple[PoolPlan, ...]
     serving: ServingPlan
     """What its cluster runs to serve."""
+    observability: ObservabilityPlan | None = None
+    """None in plans of earlier releases."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -372,6 +375,18 @@ def _cell(
     fabric = plan_cell_fabric(cell, kind)
     racks = plan_racks(cell.racks, network, fabric.marking, groups) if cell.racks and fabric.marking else None
     complete = racks.complete_pools if racks else ()
+    serving = plan_serving(
+        pair,
+        environment.engine.image_registry,
+        tiers,
+        models,
+        pools,
+        groups,
+        cloud=cell.cloud,
+        bucket=names.model_bucket if names else google.model_bucket if google else None,
+        egress=network.egress != "none",
+        racks=racks,
+    )
     return CellPlan(
         name=name,
         cloud=cell.cloud,
@@ -398,17 +413,9 @@ def _cell(
         system_nodes=cell.system_nodes.count,
         node_groups=groups,
         pools=pools,
-        serving=plan_serving(
-            pair,
-            environment.engine.image_registry,
-            tiers,
-            models,
-            pools,
-            groups,
-            cloud=cell.cloud,
-            bucket=names.model_bucket if names else google.model_bucket if google else None,
-            egress=network.egress != "none",
-            racks=racks,
+        serving=serving,
+        observability=plan_observability(
+            environment.observability, serving, pools, groups, tiers, (pair.dynamo, pair.vllm)
         ),
         cost=_sum([p.pool.cost for p in placed]),
     )

@@ -1,8 +1,10 @@
 """What is installed in a cell's cluster after its platform: one Helm release for each concern."""
 
+from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
+from inferfab.render.observability.files import observability_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -29,7 +31,7 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
-    found = (_serving(fleet, cell),)
+    found = (_observability(fleet, cell), _serving(fleet, cell))
     return tuple(release for release in found if release.files)
 
 
@@ -42,4 +44,16 @@ def _serving(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
         files=serving_files(fleet, cell),
         templates=templates,
         live=live,
+    )
+
+
+def _observability(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
+    """Before what serves, so that planners find their series and a release that fails is seen."""
+    files = observability_files(fleet, cell)
+    return CellRelease(
+        name="observability",
+        description="Monitors, rules and routes of this cell",
+        namespace=charts()["kube-prometheus-stack"].namespace,
+        files=files,
+        templates=flat(files),
     )
