@@ -18,9 +18,9 @@ from inferfab.kubernetes.platform import (
     NetworkOperatorSpec,
     Platform,
     PlatformSpec,
-    PrometheusSpec,
     SecretStore,
     ServingTier,
+    prometheus_of,
     prometheus_url,
 )
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -62,7 +62,7 @@ class PlatformStack(AwsStack):
                     "cluster_autoscaler": ClusterAutoscalerSpec(
                         cluster_name=cell.cluster, region=cell.region, kubernetes=cell.kubernetes
                     ),
-                    "prometheus": PrometheusSpec(storage_class="gp3-encrypted"),
+                    "prometheus": prometheus_of(fleet, cell, "gp3-encrypted"),
                     "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
                     "gateway": GatewayBinding(
                         namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group

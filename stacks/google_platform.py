@@ -9,8 +9,8 @@ from inferfab.kubernetes.platform import (
     GpuOperatorSpec,
     Platform,
     PlatformSpec,
-    PrometheusSpec,
     ServingTier,
+    prometheus_of,
     prometheus_url,
 )
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -49,7 +49,7 @@ class GooglePlatformStack(GoogleStack):
                     cloud="gcp",
                     google_kms_key=f"{ring}/cryptoKeys/{names.cluster_key}",
                 ),
-                prometheus=PrometheusSpec(storage_class=_STORAGE_CLASS),
+                prometheus=prometheus_of(fleet, cell, _STORAGE_CLASS),
                 dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
                 external_secrets=None,
                 envoy_gateway=envoy_gateway_of(cell),

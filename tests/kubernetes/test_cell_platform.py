@@ -108,7 +108,7 @@ def test_dynamo_is_told_where_the_deployed_prometheus_is() -> None:
     values = yaml.safe_load(releases()["dynamo-platform"]["values"][0])
     assert values["dynamo-operator"]["dynamo"]["metrics"] == {
         "prometheusEndpoint": "http://prometheus-kube-prometheus-prometheus.monitoring:9090",
-        "podMonitors": {"enabled": True},
+        "podMonitors": {"enabled": False},
     }
 
 

@@ -17,13 +17,20 @@ from inferfab.kubernetes.platform import (
     MigDevices,
     MigSpec,
     PrometheusSpec,
+    RemoteWriteSpec,
 )
 from inferfab.render.values import Values
 
 _FULL: dict[str, Values] = {
     **platform_spec().chart_values(),
     "cert-manager": CertManagerSpec(gateway_api=True).values(),
-    "kube-prometheus-stack": PrometheusSpec(storage_class="gp3", grafana_admin_secret="grafana").values(),
+    "kube-prometheus-stack": PrometheusSpec(
+        storage_class="gp3",
+        grafana_admin_secret="grafana",
+        external_labels={"cell": "a"},
+        rdma_counters=True,
+        remote_write=RemoteWriteSpec(url="https://metrics.example.com/", secret="s"),
+    ).values(),
     "gpu-operator": GpuOperatorSpec(
         efa=True, mig=MigSpec(layouts={"sevenths": (MigDevices(instances={"1g.18gb": 7}),)})
     ).values(),
@@ -42,7 +49,9 @@ _FILES = {name: f"{name}.values.yaml" for name in _FULL} | {
 _FREE = {
     ("kube-prometheus-stack", "prometheus.prometheusSpec.storageSpec"),
     ("kube-prometheus-stack", "prometheus.prometheusSpec.resources"),
+    ("kube-prometheus-stack", "prometheus.prometheusSpec.externalLabels"),
     ("kube-prometheus-stack", "alertmanager.alertmanagerSpec.storage"),
+    ("kube-prometheus-stack", "alertmanager.alertmanagerSpec.alertmanagerConfigMatcherStrategy"),
     ("cluster-autoscaler", "extraArgs"),
     ("cert-manager", "config"),
     # An EnvoyGateway object, which the chart passes on.
@@ -56,6 +65,12 @@ _NEWER = {
     # Read at 1.6.0; the values file here is of 1.2.0. Source: ai-dynamo/dynamo@0398ccf2 platform/README.md, and for
     # podMonitors the facts on versions, section 1.
     ("dynamo-platform", "dynamo-operator.dynamo.metrics.podMonitors.enabled"),
+    # Commented out there: which list of counters is the user's.
+    ("gpu-operator", "dcgmExporter.config.create"),
+    ("gpu-operator", "dcgmExporter.config.name"),
+    ("gpu-operator", "dcgmExporter.config.data"),
+    # Of the subchart's values, which are not at hand: kube-state-metrics' chart, values.yaml.
+    ("kube-prometheus-stack", "kube-state-metrics.metricLabelsAllowlist"),
 }
 """Keys that the chart has and the values file at hand, which is older, does not."""
 

@@ -11,6 +11,7 @@ from inferfab.environment.engine import Engine
 from inferfab.environment.gateway import Gateway
 from inferfab.environment.images import Images
 from inferfab.environment.money import Budget, Prices
+from inferfab.environment.observability import Observability
 from inferfab.environment.ownership import Access, Accounts, PrivateAccess, State
 from inferfab.environment.pools import Pool
 from inferfab.environment.rollout import Rollout
@@ -142,6 +143,8 @@ class Environment(Input):
     """Default: no other ranges are known."""
     alerts: Alerts = Alerts()
     """Default: alarms and budget reach a topic that nobody listens to."""
+    observability: Observability = Observability()
+    """Default: metrics, rules and dashboards in every cell; no Grafana, and nobody is told."""
     budget: Budget | None = None
     """Default: no ceiling."""
     prices: Prices = Prices()

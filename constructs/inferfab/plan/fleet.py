@@ -24,6 +24,7 @@ from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
 from inferfab.plan.observed import Observed, with_observed
+from inferfab.plan.observability.observability import ObservabilityPlan, plan_observability
 from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
@@ -95,6 +96,8 @@ class CellPlan(Record):
     """Where its images and charts come from."""
     autoscaling: AutoscalingPlan | None = None
     """How its pools follow demand; None in plans of earlier releases."""
+    observability: ObservabilityPlan | None = None
+    """None in plans of earlier releases."""
     cost: CostPlan
 
     def node_group(self, name: str) -> NodeGroupPlan:
@@ -433,6 +436,9 @@ def _cell(
             pools,
             groups,
             serving,
+        ),
+        observability=plan_observability(
+            environment.observability, serving, pools, groups, tiers, (pair.dynamo, pair.vllm)
         ),
         cost=_sum([p.pool.cost for p in placed]),
     )

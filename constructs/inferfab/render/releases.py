@@ -1,10 +1,12 @@
 """What is installed in a cell's cluster after its platform: one Helm release for each concern."""
 
+from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
 from inferfab.render.autoscaling.files import autoscaling_chart, autoscaling_files
 from inferfab.render.gateway import gateway_files
+from inferfab.render.observability.files import observability_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -32,6 +34,7 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
     found = (
+        _observability(fleet, cell),
         _serving(fleet, cell),
         _gateway(cell),
         _autoscaling(cell),
@@ -71,4 +74,16 @@ def _autoscaling(cell: CellPlan) -> CellRelease:
         files=autoscaling_files(cell),
         templates=templates,
         live=live,
+    )
+
+
+def _observability(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
+    """Before what serves, so that planners find their series and a release that fails is seen."""
+    files = observability_files(fleet, cell)
+    return CellRelease(
+        name="observability",
+        description="Monitors, rules and routes of this cell",
+        namespace=charts()["kube-prometheus-stack"].namespace,
+        files=files,
+        templates=flat(files),
     )

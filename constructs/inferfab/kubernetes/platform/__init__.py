@@ -14,8 +14,9 @@ from inferfab.kubernetes.platform.gpu_operator import GpuOperatorSpec, MigSpec
 from inferfab.kubernetes.platform.keda import KedaSpec, ScalableKind
 from inferfab.kubernetes.platform.load_balancer_controller import LoadBalancerControllerSpec
 from inferfab.kubernetes.platform.network_operator import NetworkOperatorSpec
+from inferfab.kubernetes.platform.observed import prometheus_of
 from inferfab.kubernetes.platform.platform import EfaPlugin, Platform, PlatformSpec
-from inferfab.kubernetes.platform.prometheus import PrometheusSpec
+from inferfab.kubernetes.platform.prometheus import PrometheusSpec, RemoteWriteSpec
 from inferfab.plan.prometheus import prometheus_url
 from inferfab.render.mig import MigDevices
 
@@ -42,8 +43,10 @@ __all__ = [
     "Platform",
     "PlatformSpec",
     "PrometheusSpec",
+    "RemoteWriteSpec",
     "ScalableKind",
     "SecretStore",
     "ServingTier",
+    "prometheus_of",
     "prometheus_url",
 ]

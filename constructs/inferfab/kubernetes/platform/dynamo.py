@@ -31,8 +31,8 @@ class DynamoPlatformSpec(Record):
                 "dynamo": {
                     "metrics": {
                         "prometheusEndpoint": self.prometheus_url,
-                        # Its "auto" asks the cluster while it renders, which Terraform's plan may do too early.
-                        "podMonitors": {"enabled": True},
+                        # Ours take their place (the observability release): both would count everything twice.
+                        "podMonitors": {"enabled": False},
                     }
                 },
                 "webhook": {"failurePolicy": "Fail"},

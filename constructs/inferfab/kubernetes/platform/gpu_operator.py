@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from inferfab.catalog.metrics import dcgm_counters
 from inferfab.kubernetes.scheduling import GPU_NODES, Toleration
 from inferfab.record import Record
 from inferfab.render.mig import WHOLE, MigDevices, mig_config
@@ -60,6 +61,9 @@ class GpuOperatorSpec(Record):
         tolerations: list[Value] = [one.values() for one in self.tolerations]
         # Since 0.19 the device plugin mounts every RDMA device by default, beside the one that the pod was given.
         mofed: list[Value] = [{"name": "MOFED_ENABLED", "value": "false"}] if self.efa else []
+        node: Value = {
+            "action": "replace", "sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node",
+        }  # fmt: skip
         values: Values = {
             "driver": {"enabled": not self.driver_on_image},
             "toolkit": {"enabled": not self.driver_on_image},
@@ -67,7 +71,12 @@ class GpuOperatorSpec(Record):
             "daemonsets": {"tolerations": tolerations},
             "nfd": {"enabled": self.node_feature_discovery},
             "node-feature-discovery": {"worker": {"tolerations": tolerations}},
-            "dcgmExporter": {"serviceMonitor": {"enabled": True, "interval": "15s"}},
+            "dcgmExporter": {
+                # Node names, by which series join the pool of the node.
+                "serviceMonitor": {"enabled": True, "interval": "15s", "relabelings": [node]},
+                "config": {"create": True, "name": "inferfab-dcgm-counters", "data": dcgm_counters()},
+                "env": [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/dcgm-exporter/dcgm-metrics.csv"}],
+            },
             # It would turn confidential computing on, which resets the GPU, on any node that can.
             "ccManager": {"enabled": False},
             "mig": {"strategy": self.mig.strategy if self.mig else "none"},

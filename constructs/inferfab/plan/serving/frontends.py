@@ -1,12 +1,16 @@
 """Frontends and routers: who takes a request in and who chooses its worker."""
 
+from collections.abc import Sequence
+
 from inferfab.catalog.engines import EnginePair
 from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import Argument
 from inferfab.plan.images import ImageSource
+from inferfab.plan.observability.buckets import frontend_buckets
 from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
 from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
 from inferfab.plan.serving.images import frontend_image, planner_image
+from inferfab.plan.tiers import TierPlan
 from inferfab.plan.transport import EnvValue
 
 ROUTER_POLICY = "router-policy.yaml"
@@ -27,13 +31,20 @@ def _file(name: str) -> str:
 
 
 def frontend(
-    pair: EnginePair, registry: ImageSource | None, *, replicas: int, dynamo_namespace: str | None, kv_aware: bool
+    pair: EnginePair,
+    registry: ImageSource | None,
+    *,
+    replicas: int,
+    dynamo_namespace: str | None,
+    kv_aware: bool,
+    tiers: Sequence[TierPlan],
 ) -> ComponentPlan:
     """The OpenAI endpoint of a graph.
 
     :param dynamo_namespace: what it may see exactly, in front of a router over pools; None: its own graph, by prefix,
         as the operator sets it.
     :param kv_aware: route by what each worker's cache holds; else, in front of a router, any instance serves.
+    :param tiers: whose promises its histograms are judged by.
     """
     arguments: tuple[Argument, ...]
     if kv_aware:
@@ -51,7 +62,7 @@ def frontend(
         frontend_image(pair, registry),
         arguments,
         replicas=replicas,
-        env=_DRAIN_ENV,
+        env=(*_DRAIN_ENV, *(value for buckets in frontend_buckets(tiers) for value in buckets.env)),
         config=ROUTER_POLICY if kv_aware else READY,
         drain_seconds=DRAIN_SECONDS,
     )

@@ -112,7 +112,9 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
         endpoint = PREFILL_ENDPOINT if names == ("prefill",) else BACKEND_ENDPOINT
         front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
     else:
-        front = frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True)
+        front = frontend(
+            at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True, tiers=(tier,)
+        )
     if at.racks is not None:
         # One in each rack at least: a gateway prefers those of its own.
         count = max(front.replicas, len(at.racks.racks))
@@ -223,7 +225,14 @@ def _shared(pool: PoolPlan, name: str, at: GraphContext) -> GraphPlan:
         role="shared",
         priority_class=priority_class_name(pool.tier),
         components=(
-            frontend(at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True),
+            frontend(
+                at.pair,
+                at.registry,
+                replicas=pool.frontends,
+                dynamo_namespace=None,
+                kv_aware=True,
+                tiers=(at.tiers[pool.tier],),
+            ),
             worker,
         ),
         router_policy=router_policy(

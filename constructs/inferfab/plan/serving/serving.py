@@ -194,6 +194,7 @@ def _over_tiers(
                 replicas=max(p.frontends for p in pools),
                 dynamo_namespace=space,
                 kv_aware=False,
+                tiers=[at.tiers[p.tier] for p in pools],
             ),
             global_router(
                 at.pair,

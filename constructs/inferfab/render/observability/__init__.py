@@ -1,0 +1,1 @@
+"""Monitors, rules, routes and dashboards of a cell, from the plan."""

@@ -1,0 +1,95 @@
+"""Every name in every expression is exported by the pinned versions, or recorded by us."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from inferfab.catalog.metrics import exported, exporters
+from render.observability.rules import ENVIRONMENTS, all_rules, fleet
+
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "metrics"
+_WORDS = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right", "bool", "offset"})
+_WORDS |= {"and", "or", "unless"}
+PROMETHEUS_OWN = {"up"}
+AUTOSCALING = {"inferfab:pool_requests:rate10m", "inferfab:pool_requests:forecast"}
+"""Recorded by the autoscaling release."""
+
+
+def names(expression: str) -> set[str]:
+    """Series of an expression: what is left without texts, matchers, label lists, ranges, functions and words."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', expression)
+    text = re.sub(r"\{[^}]*\}", "", text)
+    text = re.sub(r"\[[^\]]*\]", "", text)
+    text = re.sub(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", text)
+    text = re.sub(r"\boffset\s+-?\w+", " ", text)
+    found = re.findall(r"(?<![\w:.])([a-zA-Z_:][\w:]*)(?!\s*\(|[\w:])", text)
+    return {name for name in found if name.lower() not in _WORDS}
+
+
+def test_the_finder_of_names_finds_names() -> None:
+    """By hand, over what expressions here are made of."""
+    text = (
+        'sum by (cell, pool) (rate(vllm:x_total{pool=~"a|b",le="0.5"}[5m] offset 7d)) / on (cell) group_left (tier)\n'
+        '(label_replace(kube_y, "a", "$1", "b", "(.+)") > bool 1e6) unless on () absent(up{x!=""} == 1) and z:w:rate5m'
+    )
+    assert names(text) == {"vllm:x_total", "kube_y", "up", "z:w:rate5m"}
+
+
+@cache
+def recorded(environment: str) -> frozenset[str]:
+    return frozenset(rule["record"] for rule in all_rules(environment) if "record" in rule)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_rules_read_only_what_exists(environment: str) -> None:
+    pair = fleet(environment).engine
+    there = exported(pair.dynamo, pair.vllm) | recorded(environment) | PROMETHEUS_OWN | AUTOSCALING
+    for rule in all_rules(environment):
+        assert names(rule["expr"]) or rule["expr"].startswith("vector("), rule
+        assert names(rule["expr"]) <= there, (names(rule["expr"]) - there, rule)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_what_is_recorded_is_read_or_shown(environment: str) -> None:
+    """And is named by our rule of names."""
+    for name in recorded(environment):
+        assert re.fullmatch(r"inferfab:[a-z_]+:[a-z0-9_]+", name), name
+
+
+def test_the_catalog_has_the_lists_of_the_shared_folder() -> None:
+    """Names were taken over by hand of a tool; none is lost."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the lists of metrics are not on this machine ({SHARED})")
+    for key, file in (("dynamo 1.6.1", "dynamo-1.6.1"), ("vllm 0.31.0", "vllm-0.31.0"), ("keda", "keda")):
+        listed = json.loads((SHARED / f"{file}.json").read_text())
+        assert {m["name"] for m in listed["metrics"]} <= set(exporters()[key].metrics)
+        edges = listed.get("bucket_families", {}).get("time_to_first_token_buckets")
+        if edges:
+            assert list(exporters()[key].buckets_seconds["vllm:time_to_first_token_seconds"]) == edges
+
+
+def test_dcgm_exports_the_counters_that_are_read() -> None:
+    """An own list takes the place of the shipped one: what an expression reads must be in it."""
+    from inferfab.catalog.metrics import dcgm_counters
+
+    listed = {line.split(",")[0] for line in dcgm_counters().splitlines() if not line.startswith("#")}
+    used = {n for e in ENVIRONMENTS for r in all_rules(e) for n in names(r["expr"]) if n.startswith("DCGM_")}
+    assert used
+    assert used <= listed
+    assert all(line.count(",") == 2 for line in dcgm_counters().splitlines() if not line.startswith("#"))
+
+
+def test_names_that_people_assume_are_not_in_the_catalog() -> None:
+    """Dead names of older versions (metrics README, section 4)."""
+    there = exported("1.6.1", "0.31.0")
+    for dead in ("vllm:gpu_cache_usage_perc", "vllm:time_per_output_token_seconds", "dynamo_frontend_kv_hit_rate"):
+        assert dead not in there
+
+
+def test_yaml_is_one_document_each() -> None:
+    for environment in ENVIRONMENTS:
+        assert yaml.safe_dump(all_rules(environment))
