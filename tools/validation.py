@@ -1,7 +1,8 @@
 """Writes docs/validation.md: predictions beside published measurements: `DYNAMO_PYTHON=… python -m tools.validation`.
 
 Points and their sources are in docs/validation/measurements.json. They were collected and marked as core before
-anything was predicted, and no figure of ours was changed after it was compared. A minute on one core.
+anything was predicted (one with ``added`` later), and no figure of ours was changed after it was compared. A minute on
+one core.
 """
 
 import json
@@ -17,6 +18,8 @@ from inferfab.environment.served_models import ServedModel
 from inferfab.extras import DYNAMO, python_of
 from inferfab.performance.find import shipped
 from inferfab.performance.profile import PerformanceProfile
+from inferfab.plan.fabric import RDMA_EFFICIENCY
+from inferfab.plan.kv_transfer import bytes_moved
 from inferfab.plan.memory import Parallelism, plan_memory
 from inferfab.plan.served import plan_model
 from inferfab.record import Record
@@ -65,9 +68,9 @@ class NotCompared(Exception):
     """A point that we cannot express; the message says why."""
 
 
-def worker_of(point: dict[str, Any]) -> PerformanceProfile:
+def worker_of(point: dict[str, Any], tensor: int | None) -> PerformanceProfile:
     """The shipped profile of a point's worker."""
-    if point["serving_mode"] != "aggregated":
+    if point["serving_mode"] != "aggregated" and "prefill_tp" not in point:
         raise NotCompared("prefill and decode apart on a GPU or model without profile")
     model = MODELS.get(point["model"])
     gpu = next((g for name, g in GPUS.items() if point["gpu"].startswith(f"{name}-") or point["gpu"] == name), None)
@@ -83,10 +86,10 @@ def worker_of(point: dict[str, Any]) -> PerformanceProfile:
             model,
             quantization,
             gpu,
-            point.get("tp"),
+            tensor,
         ):
             return one
-    raise NotCompared(f"no shipped profile of {model} in {quantization} on {point.get('tp')} x {gpu}")
+    raise NotCompared(f"no shipped profile of {model} in {quantization} on {tensor} x {gpu}")
 
 
 def lengths(point: dict[str, Any]) -> tuple[int, int]:
@@ -137,7 +140,8 @@ def requests_of(point: dict[str, Any], prompt: int, out: int) -> tuple[list[Requ
     if point.get("request_rate_offered_rps"):
         generator, at, found = random.Random(1), 0.0, []
         for _ in range(max(300, min(MOST_REQUESTS, count))):
-            at += generator.expovariate(point["request_rate_offered_rps"])
+            rate = point["request_rate_offered_rps"]
+            at += 1 / rate if "constant" in point["load_type"] else generator.expovariate(rate)
             found.append(one(at))
         return found, None
     flight = int(point.get("concurrency") or 1)
@@ -155,12 +159,30 @@ def predict(simulator: Simulator, point: dict[str, Any], profile: PerformancePro
     offline = point["load_type"].startswith("offline")
     batch = int(point.get("max_batch_size") or BATCH["offline" if offline else "served"])
     tokens = int(point.get("max_num_batched_tokens") or 8192)
-    memory = plan_memory(
-        model, gpus()[worker.gpu], Parallelism(tensor=worker.tensor), gpu_memory_utilization=0.9,
-        batched_tokens=tokens, sequences=batch, stated_overhead_bytes=None,
-    )  # fmt: skip
-    timing = folder / "timing.npz"
-    write_timing(profile, timing)
+    apart = "prefill_tp" in point
+    moved: dict[str, Any] = {}
+    if apart:
+        # One transfer goes over the NICs of the smaller side, at the efficiency that plans have.
+        narrow = min(point["prefill_tp"], worker.tensor)
+        moved = {
+            "transfer_bytes_per_token": round(
+                bytes_moved(model.shape, model.kv_precision, prompt, worker.tensor) / prompt
+            ),
+            "transfer_gigabytes_per_second": point["nic_gbps_per_gpu"] * narrow * RDMA_EFFICIENCY / 8,
+        }
+
+    def engine(kind: str, one: PerformanceProfile) -> dict[str, Any]:
+        memory = plan_memory(
+            model, gpus()[worker.gpu], Parallelism(tensor=one.worker.tensor), gpu_memory_utilization=0.9,
+            batched_tokens=tokens, sequences=batch, stated_overhead_bytes=None,
+        )  # fmt: skip
+        timing = folder / f"{kind}.npz"
+        write_timing(one, timing)
+        return worker_engine(
+            kind=kind, block_tokens=16, kv_tokens=memory.kv_capacity_tokens, max_sequences=batch,
+            max_batched_tokens=tokens, prefix_caching=bool(point.get("prefix_caching")), timing=timing, **moved,
+        )  # fmt: skip
+
     requests, flight = requests_of(point, prompt, out)
     trace = folder / "trace.jsonl"
     write_replay(requests, trace)
@@ -169,14 +191,16 @@ def predict(simulator: Simulator, point: dict[str, Any], profile: PerformancePro
         "trace": str(trace),
         "trace_block_tokens": BLOCK_TOKENS,
         "workers": replicas,
-        "engine": worker_engine(
-            kind="aggregated", block_tokens=16, kv_tokens=memory.kv_capacity_tokens, max_sequences=batch,
-            max_batched_tokens=tokens, prefix_caching=bool(point.get("prefix_caching")), timing=timing,
-        ),
+        "engine": engine("decode" if apart else "aggregated", profile),
         **({"concurrency": flight} if flight else {}),
-    }  # fmt: skip
+    }
+    gpus_used = replicas * worker.tensor
+    if apart:
+        job["prefill_engine"] = engine("prefill", worker_of(point, point["prefill_tp"]))
+        job["prefill_workers"] = point["prefill_replicas"]
+        gpus_used += point["prefill_replicas"] * point["prefill_tp"]
     outcome: Outcome = simulator.run(job)
-    found = {"throughput": outcome.output_tokens / outcome.duration_ms * 1000 / (replicas * worker.tensor)}
+    found = {"throughput": outcome.output_tokens / outcome.duration_ms * 1000 / gpus_used}
     first, step = outcome.ttft_ms["50.0"], outcome.mean_itl_ms
     return found | ({"time to first token": first} if first else {}) | ({"time per token": step} if step else {})
 
@@ -186,7 +210,7 @@ def compared(points: list[dict[str, Any]]) -> tuple[list[Compared], list[tuple[d
     with tempfile.TemporaryDirectory() as scratch, Simulator(python_of(DYNAMO)) as simulator:
         for point in points:
             try:
-                seen, (_, _), profile = measured(point), lengths(point), worker_of(point)
+                seen, (_, _), profile = measured(point), lengths(point), worker_of(point, point.get("tp"))
                 predicted = predict(simulator, point, profile, Path(scratch))
             except NotCompared as why:
                 left.append((point, str(why)))
@@ -200,13 +224,18 @@ def compared(points: list[dict[str, Any]]) -> tuple[list[Compared], list[tuple[d
             found.append(
                 Compared(
                     id=point["id"], series=point["series"],
-                    what=f"{point['model']}, {point['replicas']} × TP{point['tp']} {point['gpu']}, {point['engine']}, "
+                    what=f"{point['model']}, {_topology(point)} {point['gpu']}, {point['engine']}, "
                     f"{prompt}/{out}",
                     load=load, measured=seen, predicted=predicted,
                     source=point.get("source_url") or point["source_repo"],
                 )
             )  # fmt: skip
     return found, left
+
+
+def _topology(point: dict[str, Any]) -> str:
+    decode = f"{point['replicas']} × TP{point['tp']}"
+    return f"{point['prefill_replicas']} × TP{point['prefill_tp']} + {decode}" if "prefill_tp" in point else decode
 
 
 def page(found: list[Compared], left: list[tuple[dict[str, Any], str]]) -> str:

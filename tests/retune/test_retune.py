@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from inferfab import check, load_text
+from inferfab.environment.loading import Loaded
 from inferfab.retune.edits import CannotEdit, edited
-from inferfab.retune.retune import batches, retuned
+from inferfab.retune.retune import Retuned, batches, retuned
 from inferfab.sizing.result import Option, PoolSize, Sizing
 from rehearse.dynamo_python import dynamo_python
 
@@ -58,9 +59,15 @@ def sized(best: Option | None, *others: Option) -> Sizing:
     return Sizing(environment="chat", engine="", utilization=0.75, pools=(one,))
 
 
+def as_retuned(loaded: Loaded, sizing: Sizing) -> Retuned:
+    planned = check(loaded).plan
+    assert planned is not None
+    return retuned(loaded, sizing, planned)
+
+
 def test_replicas_and_splits_follow_and_bounds_keep_their_ratio() -> None:
     loaded = load_text(TEXT)
-    found = retuned(loaded, sized(option(2, 256, 3)))
+    found = as_retuned(loaded, sized(option(2, 256, 3)))
     worker = ("pools", "p", "worker")
     assert found.changes == {
         (*worker, "tensor_parallel"): 2, (*worker, "replicas", "desired"): 12, (*worker, "replicas", "min"): 12,
@@ -71,7 +78,7 @@ def test_replicas_and_splits_follow_and_bounds_keep_their_ratio() -> None:
 
 def test_a_batch_limit_that_the_plan_would_not_take_is_written() -> None:
     loaded = load_text(TEXT)
-    found = retuned(loaded, sized(option(2, 64, 3)))
+    found = as_retuned(loaded, sized(option(2, 64, 3)))
     after = check(load_text(edited(loaded.source, found.changes))).plan
     assert after is not None
     limits = batches(loaded, found.chosen, after)
@@ -84,12 +91,15 @@ def test_a_batch_limit_that_the_plan_would_not_take_is_written() -> None:
 
 
 def test_no_change_without_a_gain() -> None:
-    found = retuned(load_text(TEXT), sized(option(2, 256, 4), option(4, 256, 4)))
+    found = as_retuned(load_text(TEXT), sized(option(2, 256, 4), option(4, 256, 4)))
     assert found.changes == {}
+    # Another batch limit at the same price is no gain either.
+    found = as_retuned(load_text(TEXT), sized(option(4, 64, 4), option(4, 256, 4)))
+    assert found.chosen["p"].batch == 256
 
 
 def test_what_could_not_be_sized_is_left_as_it_is() -> None:
-    found = retuned(load_text(TEXT), sized(None))
+    found = as_retuned(load_text(TEXT), sized(None))
     assert found.changes == {}
     assert found.words == ("c p: left as it is: nothing that was tried keeps every promise",)
 

@@ -77,7 +77,7 @@ def retune_command(
             files |= _anew(folder, profiles, trace)
         for line in _old(fleet, folder, (as_of or datetime.now(UTC)).date()):
             typer.echo(line, err=True)
-    found = retuned(loaded, sizing)
+    found = retuned(loaded, sizing, fleet)
     changes, added, words = dict(found.changes), dict(found.added), list(found.words)
     if trace is not None:
         for at in _scales(environment, wanted):

@@ -57,7 +57,7 @@ def _pool(one: PoolSize) -> dict[str, object]:
         "cost_plot": bars(
             [(_short(o), o.usd_per_month, f"{usd(o.usd_per_month)} · {o.gpus} GPUs") for o in options[:MOST_BARS]]
         ),
-        "load_plot": _load_plot(one),
+        "load_plot": _load_plot(one) if one.curve else "",
         "options": [
             {
                 "name": _in_words(o), "gpus": o.gpus, "usd": usd(o.usd_per_month), "limit": o.limit,

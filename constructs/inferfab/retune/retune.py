@@ -23,13 +23,18 @@ class Retuned(Record):
     """By pool."""
 
 
-def retuned(loaded: Loaded, sizing: Sizing) -> Retuned:
+def retuned(loaded: Loaded, sizing: Sizing, planned: FleetPlan) -> Retuned:
     """Replicas and tensor parallelism of each pool, for the cell that needs most: cells share a pool's numbers.
 
     A cell that states replicas of its own gets its own. Bounds follow: the minimum is never above what is desired, and
     the maximum keeps its ratio to it. Of a shared pool the nodes change.
+
+    :param planned: the plan of the file as it is.
     """
     run = _Retuning(loaded)
+    run.batch = {
+        p.name: max(r.batch.max_sequences for r in p.roles if r.role != "prefill") for p in planned.pools if p.roles
+    }
     for name in dict.fromkeys(p.pool for p in sizing.pools):
         sizes = [p for p in sizing.pools if p.pool == name]
         run.pool(name, sizes)
@@ -57,6 +62,8 @@ class _Retuning:
         self.added: dict[YamlPath, int | float] = {}
         self.words: list[str] = []
         self.chosen: dict[str, Option] = {}
+        self.batch: dict[str, int] = {}
+        """Batch limit by pool, as the file is."""
 
     def number(self, path: YamlPath, value: int | float, default: int | float | None = None) -> None:
         """Only what differs from what the file says, or means by leaving it out."""
@@ -119,19 +126,22 @@ class _Retuning:
             self.number((*path, "max"), max(wanted, math.ceil(wanted * ratio)))
 
     def _unchanged(self, name: str, one: PoolSize) -> Option:
-        """Of equally cheap ones the one with the tensor parallelism that the file has: no change without a gain."""
+        """Of equally cheap ones the one that the file has, or is nearest to it: no change without a gain.
+
+        Tensor parallelism counts more than the batch limit; of limits the largest is nearest to leaving it out.
+        """
         assert one.best is not None
-        cheapest = one.best.usd_per_hour
+        cheapest, best = one.best.usd_per_hour, one.best
 
         def stated(role: str) -> str:
             return self.loaded.source.text(("pools", name, role, "tensor_parallel")) or "1"
 
-        same = (
-            o
-            for o in (one.best, *one.others)
-            if o.usd_per_hour <= cheapest and all(str(n) == stated(role) for role, n in o.tensor.items())
-        )
-        return next(same, one.best)
+        def nearness(option: Option) -> tuple[bool, bool, bool, int]:
+            same = all(str(n) == stated(role) for role, n in option.tensor.items())
+            kept = option.batch == self.batch.get(name)
+            return same, same and kept, option.split == best.split, option.batch
+
+        return max((o for o in (best, *one.others) if o.usd_per_hour <= cheapest), key=nearness)
 
 
 def _alike(one: PoolSize, best: Option) -> Option | None:

@@ -16,6 +16,8 @@ from inferfab.traffic.sketches import Windows
 
 CURVE = (0.25, 0.5, 0.75, 1.0, 1.15, 1.33, 1.6, 2.0)
 """Loads at which the chosen fleet is shown; 1.33 is where it was held against its promises."""
+_BEYOND = (2.8, 4.0, 6.0, 9.0, 14.0, 20.0, 30.0)
+"""Further loads, until p99 breaks: of a fleet of few nodes the spare one is much."""
 _HALVINGS = 3
 """Of the interval in which p99 breaks: to about a fiftieth."""
 
@@ -105,17 +107,23 @@ class _Case:
         def late(value: float | None) -> bool:
             return value is None or value > bound
 
+        def breaks_at(load: float) -> bool:
+            outcome = self.bench.run(self.workers, load)
+            return late((outcome.ttft_ms if metric == "ttft" else outcome.itl_ms).get("99.0"))
+
         bad = next((p.load for p in curve if late(getattr(p, f"{metric}_p99_ms"))), None)
+        good = max((p.load for p in curve if bad is None or p.load < bad), default=0.0)
+        if bad is None:
+            for load in _BEYOND:
+                if breaks_at(load):
+                    bad = load
+                    break
+                good = load
         if bad is None:
             return None
-        good = max((p.load for p in curve if p.load < bad), default=0.0)
         for _ in range(_HALVINGS if good else 0):
             middle = (good + bad) / 2
-            outcome = self.bench.run(self.workers, middle)
-            if late((outcome.ttft_ms if metric == "ttft" else outcome.itl_ms).get("99.0")):
-                bad = middle
-            else:
-                good = middle
+            good, bad = (good, middle) if breaks_at(middle) else (middle, bad)
         return bad
 
 

@@ -63,7 +63,7 @@ class Tail(Record):
     long_prompt_tokens: int
     """That percentile."""
     breaks_at: float | None
-    """Times the worst hour's load at which p99 passes the bound; None if it does not up to the last load tried."""
+    """Times the worst hour's load at which p99 passes the bound; None if it does not up to thirty times."""
 
     @property
     def utilization(self) -> float | None:

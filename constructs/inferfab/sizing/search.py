@@ -72,7 +72,7 @@ def search(
         write_replay(demand.requests, trace)
         run = _Search(simulator, open_, demand, trace, Path(scratch), utilization, spare, progress)
         run.all(most_trials, runners_up)
-    choices = sorted(run.choices.values(), key=lambda c: (c.usd_per_hour, c.gpus, c.shape.name))
+    choices = sorted(run.choices.values(), key=_best_first)
     for index in range(len(open_)):
         if index not in run.choices:
             why = run.last.get(index, "not cheaper than what was found, by its fewest nodes alone")
@@ -84,6 +84,12 @@ def search(
         simulations=simulator.runs - before,
         exhausted=run.exhausted,
     )
+
+
+def _best_first(choice: Choice) -> tuple[float, int, float, str]:
+    """By price; of equal ones the one with the shortest wait."""
+    late = choice.trial.ttft_p95_ms
+    return choice.usd_per_hour, choice.gpus, late if late is not None else float("inf"), choice.shape.name
 
 
 class _Search:

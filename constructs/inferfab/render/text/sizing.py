@@ -93,7 +93,7 @@ def tail_words(tail: "Tail | None") -> list[str]:
             f"p99 passes {tail.bound_ms:,.0f} ms at {tail.breaks_at:.2f} times the worst hour: the worst hour is "
             f"{1 / tail.breaks_at:.0%} of it"
             if tail.breaks_at
-            else f"p99 stays within {tail.bound_ms:,.0f} ms up to twice the worst hour"
+            else f"p99 stays within {tail.bound_ms:,.0f} ms up to thirty times the worst hour"
         )
     return found
 
