@@ -23,8 +23,8 @@ from inferfab.plan.images import ImageSource, plan_images
 from inferfab.plan.locality import LocalityPlan, plan_locality
 from inferfab.plan.names import cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
-from inferfab.plan.observed import Observed, with_observed
 from inferfab.plan.observability.observability import ObservabilityPlan, plan_observability
+from inferfab.plan.observed import Observed, with_observed
 from inferfab.plan.place import PoolContext
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
