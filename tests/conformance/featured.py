@@ -40,6 +40,12 @@ def _several_nodes(tree: Tree) -> None:
     tree["pools"]["chat"]["prefill"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
 
 
+def _several_google_nodes(tree: Tree) -> None:
+    tree["cells"]["usc1-c"]["fabric"] = {"kind": "roce", "attach": "networks"}
+    tree["pools"]["chat"]["prefill"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
+    tree["pools"]["chat"]["decode"]["tensor_parallel"] = 8
+
+
 def _two_aggregated_tiers(tree: Tree) -> None:
     tree["tiers"] = {"priority": {}, "standard": {}, "batch": {}}
     worker = tree["pools"]["chat"]["worker"]
@@ -81,6 +87,7 @@ FEATURES: dict[str, tuple[str, Callable[[Tree], None]]] = {
     "dranet": ("staging", _dranet),
     "sleep": ("staging", _sleep),
     "several nodes": ("staging", _several_nodes),
+    "several Google nodes": ("prod-gcp", _several_google_nodes),
     "two aggregated tiers": ("dev", _two_aggregated_tiers),
     "tiers of memory": ("dev", _tiers_of_memory),
     "drafting": ("dev", _drafting),

@@ -36,7 +36,7 @@ def bursts(folder: Path, rate: float, count: int) -> Source:
 def test_what_makes_p99_is_found(tmp_path: Path) -> None:
     """Requests that come 16 at a time wait for each other; at even distances they would wait less."""
     asked, fleet = environment("staging")
-    told = bursts(tmp_path, 24.0, 500)
+    told = bursts(tmp_path, 24.0, 300)
     (found,) = size(
         asked, fleet, dynamo_python(), folder=tmp_path, told=told, pools=("chat",), machines=("p5en.48xlarge",),
         topologies=("disaggregated",), tensors=(4,),

@@ -148,10 +148,13 @@ def claims_fit(facts: Facts) -> Iterator[Problem]:
         if what:
             said.add((at.pool.name, at.role.role))
             aws = at.cell.cloud == "aws"
+            fewer = "use fewer GPUs a worker"
+            if at.group.nodes_per_worker > 1:
+                fewer += ", or let the cell's fabric have `attach: networks`"
             yield Problem(
                 ("cells", at.cell.name, "fabric", "plugin") if aws else at.path("tensor_parallel"),
                 what,
-                "write `plugin: device-plugin`" if aws else "use fewer GPUs a worker",
+                "write `plugin: device-plugin`" if aws else fewer,
             )
 
 

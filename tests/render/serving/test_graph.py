@@ -164,6 +164,9 @@ def test_models_come_by_pods_of_their_own() -> None:
 def test_nccl_between_google_nodes_takes_googles_plugin() -> None:
     """Workers of two nodes read it where the installer has put it; the image's own library path stays as it is."""
     tree = yaml.safe_load(shipped("prod-gcp"))
+    # By networks: Dynamo's operator counts no GPUs of claims over several nodes (IF-SRV-005).
+    tree["cells"]["usc1-c"]["fabric"] = {"kind": "roce", "attach": "networks"}
+    tree["pools"]["chat"]["prefill"]["tensor_parallel"] = 8
     tree["pools"]["chat"]["decode"] |= {"tensor_parallel": 8, "pipeline_parallel": 2}
     fleet = fleet_of(yaml.safe_dump(tree))
     (graph,) = (
