@@ -9,6 +9,7 @@ import yaml
 from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
+from inferfab.render.releases import cell_releases
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from inferfab.checks.check import check
 from inferfab.environment.loading import load, load_text
 from inferfab.plan.fleet import CellPlan, FleetPlan, plan, read_plan
 from inferfab.plan.serving.admission import queue_limit
@@ -173,3 +174,14 @@ def test_connections_are_no_fewer_than_single_flows_need(name: str) -> None:
 def test_a_cell_without_gateways_has_no_release() -> None:
     found = changed("dev", r"(?m)^    system_nodes:", "    gateways: {replicas: 0}\n    system_nodes:")
     assert gateway_files(found.cells[0]) == {}
+
+
+def test_the_example_in_the_documentation_is_sound() -> None:
+    """docs/gateway.md's two sections in the place of prod's own: no error, and what it says is planned."""
+    page = (ENVIRONMENTS.parent / "docs" / "gateway.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    text = (ENVIRONMENTS / "prod.yaml").read_text(encoding="utf-8")
+    checked = check(load_text(text[: text.index("\ngateway:")] + "\n" + example))
+    assert not [f for f in checked.findings if f.severity == "error"] and checked.plan is not None
+    batch = next(t for t in checked.plan.cells[0].gateway.tiers if t.tier == "batch")
+    assert (batch.timeout_seconds, batch.queue_per_worker, batch.retry_after_seconds) == (3600, 64, 120)
