@@ -10,6 +10,7 @@ import yaml
 
 from inferfab.checks.check import check
 from inferfab.environment.loading import load, load_text
+from inferfab.plan.difference import difference
 from inferfab.plan.fleet import CellPlan, FleetPlan, plan, read_plan
 from inferfab.plan.serving.admission import queue_limit
 from inferfab.render.gateway import gateway_files
@@ -185,3 +186,10 @@ def test_the_example_in_the_documentation_is_sound() -> None:
     assert not [f for f in checked.findings if f.severity == "error"] and checked.plan is not None
     batch = next(t for t in checked.plan.cells[0].gateway.tiers if t.tier == "batch")
     assert (batch.timeout_seconds, batch.queue_per_worker, batch.retry_after_seconds) == (3600, 64, 120)
+
+
+def test_a_difference_names_what_changed_at_the_gateways() -> None:
+    """A tenant that gets another share, and a tier with another timeout."""
+    after = changed("prod", r"priority: \{share_percent: 60\}", "priority: {share_percent: 30}")
+    found = {(c.subject, c.what) for c in difference(fleet("prod"), after).changes}
+    assert found == {(f"gateways of {c.name}", "tenant assistant in priority") for c in after.cells}
