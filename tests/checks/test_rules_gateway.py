@@ -121,7 +121,7 @@ def test_names_are_trusted() -> Iterator[Example]:
 def test_somebody_has_a_key() -> Iterator[Example]:
     """Keys without tenants refuse everybody."""
     keys = {"authentication": {"kind": "api_keys"}}
-    yield Fails(PLAIN.set("gateway", keys), "gateway.authentication.kind", ("no tenants",))
+    yield Fails(PLAIN.set("gateway", keys), "gateway.authentication.kind", ("without tenants",))
     yield Passes(KEYED.set("gateway", keys))
 
 

@@ -9,6 +9,7 @@ import yaml
 from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
+from inferfab.render.releases import cell_releases
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -216,16 +217,19 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_fleet_is_one_release_that_is_never_rolled_back(name: str) -> None:
+def test_what_serves_is_never_rolled_back(name: str) -> None:
     """Going back would take away a graph that serves; a model's download outlasts any timeout."""
     serving = {stack: body for stack, body in stacks(name).items() if stack.endswith("-serving")}
     assert len(serving) == len(fleet(name).cells)
-    for body in serving.values():
-        ((_, release),) = every({"": body}, "helm_release")
-        assert (release["name"], release["namespace"]) == ("serving", "serving")
-        assert release["atomic"] is False and release["wait"] is False
-        assert release["version"].startswith("0.1.0+"), "with the digest of its content"
-        assert release["chart"].startswith("${path.module}/assets/")
+    for body, cell in zip(serving.values(), fleet(name).cells, strict=True):
+        releases = [release for _, release in every({"": body}, "helm_release")]
+        wanted = {(one.name, one.namespace) for one in cell_releases(fleet(name), cell)}
+        assert {(one["name"], one["namespace"]) for one in releases} == wanted
+        assert {("serving", "serving"), ("gateway", "gateway")} <= wanted
+        for release in releases:
+            assert release["atomic"] is False and release["wait"] is False
+            assert release["version"].startswith("0.1.0+"), "with the digest of its content"
+            assert release["chart"].startswith("${path.module}/assets/")
 
 
 def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
@@ -238,9 +242,13 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
     body = body_of("dev")
     for model in body["models"].values():
         model.pop("token_secret", None)
+    tenants = body.pop("tenants")
     assert stores(body) == 0
     next(iter(body["models"].values()))["token_secret"] = "hub-token"
     assert stores(body) == 1
+    body["models"][next(iter(body["models"]))].pop("token_secret")
+    body["tenants"] = tenants
+    assert stores(body) == 1, "keys of tenants come from it"
 
 
 @pytest.mark.parametrize("name", ALL)

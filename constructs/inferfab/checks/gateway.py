@@ -1,5 +1,6 @@
 """What the gateways are asked to do, against what the tiers promise and what can be done."""
 
+import re
 from collections.abc import Iterator
 
 from inferfab.catalog.kubernetes import minor
@@ -23,7 +24,6 @@ _ZONE_LABELS = "1.35"
     "IF-GTW-001",
     "a public entrance that asks nobody who they are",
     severity="warning",
-    stage="reference",
     joins=("environment", "cloud"),
     why="whoever finds the name uses the GPUs, in any tier, and nobody is told apart in limits, costs and logs.",
     do="name `tenants`, or make the gateways internal.",
@@ -164,7 +164,10 @@ def tiers_are_there(facts: Facts) -> Iterator[Problem]:
     named += [(("tenants", name, "tiers", tier), tier) for name, t in environment.tenants.items() for tier in t.tiers]
     for path, tier in named:
         if tier not in declared:
-            yield Problem(path, f"there is no tier `{tier}`", meant(tier, sorted(declared)), of_key=True)
+            fix = meant(tier, sorted(declared))
+            if hit := re.match(r"did you mean `([^`]+)`", fix):
+                fix = f"rename `{tier}` to `{hit[1]}`"
+            yield Problem(path, f"there is no tier `{tier}`", fix, of_key=True)
         elif whole and tier not in served:
             yield Problem(
                 path,
@@ -201,7 +204,7 @@ def names_can_be_proven(facts: Facts) -> Iterator[Problem]:
             ("gateway", "tls", "kind"),
             f"{', '.join(f'`{name}`' for name in google)} on Google cannot write into the zone, and would have "
             "self-signed certificates",
-            "use `kind: secret`",
+            "name a certificate of your own: `{kind: secret, secret: …}`",
             severity="warning",
         )
 
@@ -210,7 +213,6 @@ def names_can_be_proven(facts: Facts) -> Iterator[Problem]:
     "IF-GTW-008",
     "self-signed certificates under public names",
     severity="info",
-    stage="reference",
     joins=("environment", "cloud"),
     why="clients refuse them unless they are given the cell's own authority, and each cell has another.",
     do="use `kind: acme`, or `kind: secret` with a certificate of your own.",
@@ -245,7 +247,7 @@ def somebody_has_a_key(facts: Facts) -> Iterator[Problem]:
     asked = facts.environment.gateway.authentication
     if asked is not None and asked.kind == "api_keys" and not facts.loaded.has("tenants"):
         yield Problem(
-            ("gateway", "authentication", "kind"), "there are no tenants, so there is no key", "name `tenants`"
+            ("gateway", "authentication", "kind"), "`api_keys` without tenants: there is no key", "name `tenants`"
         )
 
 

@@ -61,7 +61,7 @@ def limits_let_a_request_in(facts: Facts) -> Iterator[Problem]:
                 yield Problem(
                     ("tenants", tenant.name, "tiers", part.tier, field),
                     f"{tokens:,} tokens a minute in {cell.name}, and one request of `{part.tier}` has {one:,}",
-                    f"give at least {one:,} tokens a minute",
+                    f"give at least {one} tokens a minute",
                 )
 
 

@@ -146,6 +146,7 @@ def _changes(before: FleetPlan, after: FleetPlan) -> Iterator[Change]:
         ("fabric", _fabric),
         ("flags", _flags),
         ("routing", _routing),
+        ("routing", _gateways),
         ("prices", _prices),
     )
     differs = False
@@ -289,6 +290,30 @@ def _cells(fleet: FleetPlan) -> View:
         second = [s.zone for s in cell.network.subnets if s.purpose == "control-plane" and s.zone != cell.zone]
         found[(cell.name, "second zone")] = ", ".join(second) or "-"
         found[(cell.name, "gateways")] = f"{cell.gateway.replicas}, {'public' if cell.gateway.public else 'internal'}"
+    return found
+
+
+def _gateways(fleet: FleetPlan) -> View:
+    """Who comes in, how much of what, and how long."""
+    found: View = {}
+    for cell in fleet.cells:
+        gateway, subject = cell.gateway, f"gateways of {cell.name}"
+        if not gateway.groups:
+            continue
+        found[(subject, "certificates")] = gateway.tls.kind
+        found[(subject, "authentication")] = gateway.authentication.kind
+        found[(subject, "limits counted")] = gateway.limits.kind
+        found[(subject, "largest request")] = f"{gateway.body_limit_bytes:,} bytes"
+        found[(subject, "connections an instance")] = f"{gateway.connections_per_instance:,}"
+        for tier in gateway.tiers:
+            found[(subject, f"{tier.tier}: longest request")] = f"{tier.timeout_seconds} s"
+            found[(subject, f"{tier.tier}: refused for")] = f"{tier.retry_after_seconds} s"
+        for tenant in gateway.tenants:
+            for part in tenant.tiers:
+                limits = (part.tokens_per_minute, part.requests_per_minute)
+                words = ("tokens", "requests")
+                stated = [f"{n:,} {word} a minute" for n, word in zip(limits, words, strict=True) if n is not None]
+                found[(subject, f"tenant {tenant.name} in {part.tier}")] = ", ".join(stated) or "not limited"
     return found
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from inferfab.checks.check import check
 from inferfab.environment.loading import load, load_text
+from inferfab.plan.difference import difference
 from inferfab.plan.fleet import CellPlan, FleetPlan, plan, read_plan
 from inferfab.plan.serving.admission import queue_limit
 from inferfab.render.gateway import gateway_files
@@ -173,3 +175,21 @@ def test_connections_are_no_fewer_than_single_flows_need(name: str) -> None:
 def test_a_cell_without_gateways_has_no_release() -> None:
     found = changed("dev", r"(?m)^    system_nodes:", "    gateways: {replicas: 0}\n    system_nodes:")
     assert gateway_files(found.cells[0]) == {}
+
+
+def test_the_example_in_the_documentation_is_sound() -> None:
+    """docs/gateway.md's two sections in the place of prod's own: no error, and what it says is planned."""
+    page = (ENVIRONMENTS.parent / "docs" / "gateway.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    text = (ENVIRONMENTS / "prod.yaml").read_text(encoding="utf-8")
+    checked = check(load_text(text[: text.index("\ngateway:")] + "\n" + example))
+    assert not [f for f in checked.findings if f.severity == "error"] and checked.plan is not None
+    batch = next(t for t in checked.plan.cells[0].gateway.tiers if t.tier == "batch")
+    assert (batch.timeout_seconds, batch.queue_per_worker, batch.retry_after_seconds) == (3600, 64, 120)
+
+
+def test_a_difference_names_what_changed_at_the_gateways() -> None:
+    """A tenant that gets another share, and a tier with another timeout."""
+    after = changed("prod", r"priority: \{share_percent: 60\}", "priority: {share_percent: 30}")
+    found = {(c.subject, c.what) for c in difference(fleet("prod"), after).changes}
+    assert found == {(f"gateways of {c.name}", "tenant assistant in priority") for c in after.cells}
