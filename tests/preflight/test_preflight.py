@@ -152,6 +152,9 @@ def test_a_block_is_over_by_the_day_that_is_asked_for() -> None:
     now = row(report(answers, text=text), "reservation")
     assert (now.status, now.found) == ("ok", "active, 3 of 4 free, ends 2026-12-10T11:30:00Z (in 10 days)")
     assert row(report(answers, text=text, as_of=date(2026, 12, 11)), "reservation").status == "missing"
+    future = {**block, "State": "scheduled", "StartDate": datetime(2026, 12, 3, 11, 30, tzinfo=UTC)}
+    later = report({("ec2", "DescribeCapacityReservations"): {"CapacityReservations": [future]}}, text=text)
+    assert "scheduled, 3 of 4 free, starts 2026-12-03T11:30:00Z" in row(later, "reservation").found
     other = {
         ("ec2", "DescribeCapacityReservations"): {
             "CapacityReservations": [{**block, "EndDate": datetime(2026, 12, 9, tzinfo=UTC)}]
@@ -227,6 +230,8 @@ def test_permissions_are_simulated() -> None:
 
     def simulated(**asked: Any) -> dict[str, Any]:
         assert asked["PolicySourceArn"] == "arn:aws:iam::111122223333:role/inferfab-deploy"
+        carried = {one["ContextKeyName"]: one["ContextKeyValues"] for one in asked["ContextEntries"]}
+        assert carried["aws:RequestedRegion"] == ["us-east-1"]
         return {
             "EvaluationResults": [
                 {"EvalActionName": a, "EvalDecision": "implicitDeny" if a == "eks:CreateCluster" else "allowed"}
