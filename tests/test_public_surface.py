@@ -106,6 +106,15 @@ sys.__stdout__.write(json.dumps(SECTION))
 """
 
 
+def test_one_module_alone_imports_boto3() -> None:
+    """Whatever asks AWS goes through the reader, which refuses what is not a read."""
+    package = Path(inferfab.__file__).parent
+    texts = {p.relative_to(package).as_posix(): p.read_text(encoding="utf-8") for p in package.rglob("*.py")}
+    assert {name for name, text in texts.items() if "import boto" in text or "from boto" in text} == {
+        "preflight/aws.py"
+    }
+
+
 def test_what_is_loaded_when() -> None:
     """Importing, checking and planning ask for no cdktf, jsii or cloud library; rich comes with tables only."""
     done = subprocess.run(

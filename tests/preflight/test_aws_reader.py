@@ -203,6 +203,12 @@ def test_an_observed_file_of_another_account_is_refused(
         (f"{{{other}}}", "123456789012"),
         ('{"as_of": "2026-11-30"}', "not what preflight saw"),
         ("nonsense", "not JSON"),
+        ('{"as_of": "2026-11-30", "quotas": {"aws:us-east-1:vpcs": NaN}, "reservation_topology": {}}', "quotas"),
+        (
+            '{"as_of": "2026-11-30", "quotas": {}, "reservation_topology": {}, "reservations": {"cr-1": {"state": '
+            '"active", "ends_at": "2026-12-01T00:00:00"}}}',
+            "timezone",
+        ),
     ):  # fmt: skip
         seen.write_text(text)
         monkeypatch.setattr("sys.argv", ["inferfab", "plan", str(file), "--observed", str(seen)])

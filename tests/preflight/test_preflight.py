@@ -152,6 +152,9 @@ def test_a_block_is_over_by_the_day_that_is_asked_for() -> None:
     now = row(report(answers, text=text), "reservation")
     assert (now.status, now.found) == ("ok", "active, 3 of 4 free, ends 2026-12-10T11:30:00Z (in 10 days)")
     assert row(report(answers, text=text, as_of=date(2026, 12, 11)), "reservation").status == "missing"
+    future = {**block, "State": "scheduled", "StartDate": datetime(2026, 12, 3, 11, 30, tzinfo=UTC)}
+    later = report({("ec2", "DescribeCapacityReservations"): {"CapacityReservations": [future]}}, text=text)
+    assert "scheduled, 3 of 4 free, starts 2026-12-03T11:30:00Z" in row(later, "reservation").found
     other = {
         ("ec2", "DescribeCapacityReservations"): {
             "CapacityReservations": [{**block, "EndDate": datetime(2026, 12, 9, tzinfo=UTC)}]
@@ -170,6 +173,20 @@ def test_locality_is_known_before_launch() -> None:
     (chat,) = near.before_launch
     assert (chat.pool, chat.layer, chat.layers, chat.network_node) == ("chat", 3, 3, "nn-leaf")
     assert any("under one network node of layer 3 of 3" in line for line in near.guaranteed)
+
+
+def test_the_plan_shows_what_was_seen() -> None:
+    """Quotas beside what is needed; names out of the file are text, whatever they hold."""
+    from inferfab.cli.output import rendered
+    from inferfab.render.text.plan_tables import print_plan
+
+    topology = {RESERVATION: ("a", "b", "[bold]nn\x1b[31m")}
+    seen = report().observed.model_copy(update={"reservation_topology": topology})
+    shown = rendered(lambda c: print_plan(c, with_observed(fleet_of(), seen)), colour=False)
+    line = next(one for one in shown.splitlines() if "Running On-Demand P instances" in one)
+    assert line.split()[-4:] == ["384", "768", "0", "768"]
+    assert "\x1b" not in shown and "[bold]nn" in shown
+    assert "Quotas, as seen" not in rendered(lambda c: print_plan(c, fleet_of()), colour=False)
 
 
 def test_a_pool_in_two_reservations_is_not_near() -> None:
@@ -227,6 +244,8 @@ def test_permissions_are_simulated() -> None:
 
     def simulated(**asked: Any) -> dict[str, Any]:
         assert asked["PolicySourceArn"] == "arn:aws:iam::111122223333:role/inferfab-deploy"
+        carried = {one["ContextKeyName"]: one["ContextKeyValues"] for one in asked["ContextEntries"]}
+        assert carried["aws:RequestedRegion"] == ["us-east-1"]
         return {
             "EvaluationResults": [
                 {"EvalActionName": a, "EvalDecision": "implicitDeny" if a == "eks:CreateCluster" else "allowed"}
@@ -365,3 +384,41 @@ def test_progress_counts_every_question() -> None:
     told: list[tuple[int, int]] = []
     report(progress=lambda done, whole, _: told.append((done, whole)))
     assert [done for done, _ in told] == list(range(1, told[0][1] + 1))
+
+
+class NothingAllowed:
+    """An account whose credentials may ask nothing."""
+
+    def read(self, service: str, operation: str, region: str | None = None, **_: Any) -> Any:
+        raise denied(READS[(service, operation)] or f"{service}:{operation}")
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid"])
+def test_of_every_environment_all_is_unknown_where_nothing_may_be_asked(name: str) -> None:
+    """No traceback whatever the fleet is made of, and each row says what to do."""
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "environments" / f"{name}.yaml").read_text(encoding="utf-8")
+    fleet = fleet_of(text)
+    reader = NothingAllowed() if fleet.ownership.accounts.aws else None
+    found = preflight(fleet, reader, as_of=AS_OF, resolver=FakeResolver())
+    assert found.rows and found.ok
+    known = [r for r in found.rows if r.status != "unknown"]
+    # What needs no question: a reservation of a machine that tells no place.
+    assert {r.area for r in known} <= {"locality"}
+    assert all(r.do for r in found.rows if r.status == "unknown")
+    assert with_observed(fleet, found.observed).observed == found.observed
+
+
+def test_every_resource_type_has_its_actions() -> None:
+    """Of all stacks of all shipped environments; and every action is written as IAM writes one."""
+    from pathlib import Path
+
+    from inferfab.catalog.deploy_actions import deploy_actions
+
+    lists = (Path(__file__).parents[1] / "stacks" / "addresses").glob("*.txt")
+    lines = [line for path in lists for line in path.read_text(encoding="utf-8").splitlines()]
+    used = {line.split()[1].partition(".")[0] for line in lines}
+    assert {t for t in used if t.startswith("aws_")} <= set(deploy_actions())
+    for actions in deploy_actions().values():
+        assert all(re.fullmatch(r"[a-z0-9]+:[A-Z][A-Za-z0-9]+", action) for action in actions)

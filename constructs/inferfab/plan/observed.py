@@ -3,15 +3,18 @@
 import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import NonNegativeInt, PositiveInt, ValidationError
+from pydantic import AwareDatetime, Field, NonNegativeInt, PositiveInt, ValidationError
 
 from inferfab.record import Record
 
 if TYPE_CHECKING:
     from inferfab.plan.fleet import FleetPlan
     from inferfab.plan.placement import NodeGroupPlan
+
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ObservedReservation(Record):
@@ -26,8 +29,8 @@ class ObservedReservation(Record):
     available: NonNegativeInt = 0
     """Of these not in use, by anybody."""
     kind: Literal["default", "capacity-block"] = "default"
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
+    starts_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
     """None: until somebody cancels it."""
 
 
@@ -37,9 +40,9 @@ class Observed(Record):
     as_of: date
     account_id: str | None = None
     """None in files of earlier releases."""
-    quotas: dict[str, float]
+    quotas: dict[str, Amount]
     """Granted quota by cloud, region and quota name (``aws:us-east-1:…``)."""
-    used: dict[str, float] = {}
+    used: dict[str, Amount] = {}
     """What others in the account use of it, by the same names, with zone or cluster behind where each has its own."""
     reservations: dict[str, ObservedReservation] = {}
     """By id; only those that the plan names."""

@@ -168,6 +168,8 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 def _described(here: ObservedReservation, as_of: date) -> str:
     said = f"{here.state}, {here.available} of {here.count} free"
+    if here.starts_at is not None and here.starts_at > datetime.combine(as_of, time.min, UTC):
+        said += f", starts {here.starts_at:%Y-%m-%dT%H:%M:%SZ}"
     if here.ends_at is None:
         return f"{said}, without an end"
     days = (here.ends_at - datetime.combine(as_of, time.min, UTC)).days

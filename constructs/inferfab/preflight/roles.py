@@ -54,7 +54,7 @@ def role_probes(fleet: FleetPlan, reader: Reader) -> Iterator[Probe]:
             where="account",
             what=f"{account.deploy_role}: {', '.join(services)}",
             needed=f"{len(some)} actions",
-            ask=_simulated(reader, arn, some, account.deploy_role),
+            ask=_simulated(reader, arn, some, account.deploy_role, _context(account, fleet)),
             do=f"aws iam simulate-principal-policy --policy-source-arn {arn} --action-names {' '.join(some[:3])} …",
         )
 
@@ -167,14 +167,34 @@ def _linked(reader: Reader, service: str) -> Callable[[Seen], list[Row]]:
     return ask
 
 
-def _simulated(reader: Reader, arn: str, actions: list[str], role: str) -> Callable[[Seen], list[Row]]:
+def _context(account: AwsAccount, fleet: FleetPlan) -> list[dict[str, object]]:
+    """What the real requests carry, so that policies which demand it are judged as they will be."""
+    regions = [region.region for region in fleet.aws_regions]
+    entries = {"aws:RequestedRegion": regions[0], "iam:PassedToService": "eks.amazonaws.com"} if regions else {}
+    if account.permissions_boundary:
+        policy = f"arn:aws:iam::{account.account_id}:policy/{account.permissions_boundary}"
+        entries["iam:PermissionsBoundary"] = policy
+    return [
+        {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"}
+        for key, value in entries.items()
+    ]
+
+
+def _simulated(
+    reader: Reader, arn: str, actions: list[str], role: str, context: list[dict[str, object]]
+) -> Callable[[Seen], list[Row]]:
     services = ", ".join(sorted({action.partition(":")[0] for action in actions}))
 
     def ask(_: Seen) -> list[Row]:
         what, needed = f"{role}: {services}", f"{len(actions)} actions"
         try:
             answer = reader.read(
-                "iam", "SimulatePrincipalPolicy", PolicySourceArn=arn, ActionNames=actions, ResourceArns=["*"]
+                "iam",
+                "SimulatePrincipalPolicy",
+                PolicySourceArn=arn,
+                ActionNames=actions,
+                ResourceArns=["*"],
+                ContextEntries=context,
             )
         except ReadFailed as error:
             if not missing(error):

@@ -69,7 +69,7 @@ def _locality(fleet: FleetPlan) -> "Table | None":
         table.add_row(
             plain(cell.name),
             near.known,
-            "; ".join(near.guaranteed),
+            plain("; ".join(near.guaranteed)),
             "; ".join(near.preferred),
             f"{near.flows.connections}{each} for {figure(near.flows.busiest_gbps)} Gbit/s",
         )
