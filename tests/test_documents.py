@@ -22,6 +22,7 @@ def _tool() -> ModuleType:
 
 CURRENT = (
     "README.md",
+    "docs/environment.md",
     "docs/manifests.md",
     "docs/prod.svg",
     "docs/review.md",
