@@ -28,6 +28,7 @@ def _documents() -> dict[Path, str]:
 
 CURRENT = (
     "README.md",
+    "docs/environment.md",
     "docs/manifests.md",
     "docs/prod.svg",
     "docs/review.md",

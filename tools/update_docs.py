@@ -47,12 +47,15 @@ def excerpt(match: re.Match[str]) -> str:
 def documents() -> dict[Path, str]:
     """Every file with real output in it, as it should be."""
     from inferfab.checks.explain import all_rules
+    from inferfab.environment.schema import json_schema
+    from inferfab.render.environment_page import environment_page
     from inferfab.render.rules_page import rules_page
 
     pages = (ROOT / "README.md", ROOT / "docs" / "manifests.md", ROOT / "docs" / "review.md")
     return {
         **{page: EXCERPT.sub(excerpt, page.read_text(encoding="utf-8")) for page in pages},
         ROOT / "docs" / "rules.md": rules_page(all_rules()),
+        ROOT / "docs" / "environment.md": environment_page(json_schema()),
         ROOT / "docs" / "prod.svg": run("plan", "prod", "--format", "svg"),
         ROOT / "environments" / "environment.schema.json": run("schema"),
     }

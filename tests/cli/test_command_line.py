@@ -463,7 +463,7 @@ def test_on_a_terminal_only_our_own_colours_appear() -> None:
 def test_a_fault_of_ours_is_an_apology(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """An unexpected exception is an apology in two lines, without traceback or control characters; debug shows it."""
 
-    def breaks(*_: object) -> None:
+    def breaks(*_: object, **__: object) -> None:
         raise ZeroDivisionError(f"oh {HOSTILE}")
 
     monkeypatch.setattr("inferfab.checks.check.check", breaks)
@@ -481,7 +481,7 @@ def test_a_fault_of_ours_is_an_apology(run, monkeypatch: pytest.MonkeyPatch) -> 
 def test_interruption_is_silent(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Ctrl-C exits with 130 and no traceback."""
 
-    def stops(*_: object) -> None:
+    def stops(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("inferfab.checks.check.check", stops)

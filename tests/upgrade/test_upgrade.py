@@ -31,6 +31,7 @@ def text_of(name: str, kubernetes: str = "") -> str:
     for cell in tree["cells"].values():
         if kubernetes:
             cell["cluster"] = {**cell.get("cluster", {}), "kubernetes": kubernetes}
+            cell["cluster"].pop("ami_release", None)
     return yaml.safe_dump(tree, sort_keys=False)
 
 
@@ -288,14 +289,37 @@ def test_blue_green_on_reserved_machines_drains_first() -> None:
         ("chart:nothing=1.0.0", "", "no chart nothing"),
         ("chart:dynamo-platform=1.7.0", "", "moves with the engine pair"),
         ("generation:nobody", "", "no pool nobody"),
+        ("generation:chat", "gcp", "stands on no EKS node group"),
     ],
 )
 def test_what_must_not_be_begun(target: str, kubernetes: str, says: str) -> None:
     """Version skew, charts, facts that nobody has: each with its reason, and no step."""
-    text = text_of("prod", kubernetes)
+    text = text_of("prod-gcp") if kubernetes == "gcp" else text_of("prod", kubernetes)
     found = upgrade(text, plan_of(text), (target_of(target),))
     assert not found.ok and not found.steps
     assert any(says in reason for reason in found.blocked), found.blocked
+
+
+def test_what_is_there_already_is_nothing_to_do() -> None:
+    """A cell at the version keeps the image that it has pinned; a cloud without EKS images has no step."""
+    for name, target in (("prod-global", "kubernetes=1.36"), ("prod-gcp", f"ami={AMI}")):
+        found = planned(name, target)
+        assert found.ok and not found.steps and not found.changes
+
+
+def test_only_eks_groups_get_a_generation() -> None:
+    """In an environment of two clouds the other cells stay as they are."""
+    found = planned("prod-global", "generation:chat")
+    assert {step.where for step in found.steps} == {"use2-a"}
+    assert all(change.startswith("use2-a/") for change in found.changes)
+
+
+def test_owned_servers_have_no_image_of_eks() -> None:
+    """They run another system; a version of Kubernetes is theirs all the same, by hand."""
+    steps = planned("prod-hybrid", f"ami={AMI}").steps
+    assert not any("Nodes of" in step.title for step in steps) and AMI in steps[0].edit
+    by_hand = [s for s in planned("prod-hybrid", "kubernetes=1.36", "1.35").steps if "Nodes of" in s.title]
+    assert by_hand and not any(step.commands for step in by_hand)
 
 
 def test_crds_come_before_operators() -> None:

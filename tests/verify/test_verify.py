@@ -282,6 +282,10 @@ def test_without_requests_nobody_is_asked() -> None:
     live = Live(cell_of("prod"))
     assert look("prod", live, requests=False).ok
     assert live.asked == []
+    # Then nothing need have moved: that is unknown, not broken.
+    live.series["vllm:nixl_bytes_transferred_sum"] = []
+    found = look("prod", live, requests=False)
+    assert found.ok and "nobody asked" in errors(found, "IF-VFY-012")[0].what
 
 
 def test_it_waits_for_prometheus() -> None:

@@ -62,7 +62,7 @@ def destroy_command(
         return
     if confirm != own.name:
         raise typer.BadParameter(f"{confirm} is not the environment's name; its file says what it is")
-    order = commands(fleet, cells, str(out))
+    order = commands(fleet, cells, str(out), _contexts(cells))
     lines += ["", "In this order, each whole before the next:"]
     lines += [f"  {command}\n      {command.why}" for command in order]
     if len(cells) == len(fleet.cells) and own.state and own.state.made_by_bootstrap:
@@ -82,6 +82,14 @@ def _chosen(fleet: "FleetPlan", names: list[str]) -> "list[CellPlan]":
     if unknown:
         raise typer.BadParameter(f"{fleet.ownership.name} has no cell {', '.join(unknown)}, only {', '.join(known)}")
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
+
+
+def _contexts(cells: "list[CellPlan]") -> dict[str, str]:
+    """As `inferfab verify` finds them, where kubectl knows any."""
+    from inferfab.verify.cluster import context_of, contexts
+
+    known = contexts()
+    return {cell.name: found for cell in cells if (found := context_of(cell.cluster, known)) is not None}
 
 
 def _execute(order: "tuple[Command, ...]", out: Path) -> None:

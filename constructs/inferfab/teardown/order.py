@@ -1,6 +1,6 @@
 """The commands of a destroy, in their order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
@@ -17,14 +17,18 @@ class Command(Record):
         return " ".join(self.words)
 
 
-def commands(fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out") -> tuple[Command, ...]:
+def commands(
+    fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out", contexts: Mapping[str, str] | None = None
+) -> tuple[Command, ...]:
     """Names first, then what serves, the platform, the foundations, the regions; the state's bucket is bootstrap's.
 
+    :param contexts: kubectl's, by cell. Default: each cluster's own name.
     :param cells: those that go. Names, regions and state go with the last cell only.
     """
     name = fleet.ownership.name
     whole = {cell.name for cell in cells} == {cell.name for cell in fleet.cells}
     found: list[Command] = []
+    context_of = {cell.name: (contexts or {}).get(cell.name, cell.cluster) for cell in cells}
 
     def destroy(stack: str, why: str) -> None:
         found.append(Command(words=("terraform", f"-chdir={out}/stacks/{name}-{stack}", "destroy"), why=why))
@@ -36,7 +40,7 @@ def commands(fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out"
         found.append(
             Command(
                 words=(
-                    "kubectl", f"--context={context(cell)}", "delete", "dynamographdeployments", "--all",
+                    "kubectl", f"--context={context_of[cell.name]}", "delete", "dynamographdeployments", "--all",
                     "--namespace", SERVING_NAMESPACE,
                 ),
                 why="releases keep graphs, so that no upgrade deletes one that serves",
@@ -47,7 +51,7 @@ def commands(fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out"
             found.append(
                 Command(
                     words=(
-                        "kubectl", f"--context={context(cell)}", "delete", "persistentvolumeclaims", "--all",
+                        "kubectl", f"--context={context_of[cell.name]}", "delete", "persistentvolumeclaims", "--all",
                         "--all-namespaces",
                     ),
                     why="Helm leaves volumes, and the driver that deletes them goes with the foundation",
@@ -58,8 +62,3 @@ def commands(fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out"
         for region in sorted({cell.region for cell in cells}):
             destroy(f"{region}-region", "model store and alerts: empty the bucket before, all versions")
     return tuple(found)
-
-
-def context(cell: CellPlan) -> str:
-    """kubectl's context as ``inferfab verify`` finds it, where it has the cluster's name."""
-    return cell.cluster

@@ -7,7 +7,7 @@ import yaml
 
 from inferfab.checks.check import check
 from inferfab.environment.loading import load_text
-from inferfab.plan.fleet import FleetPlan
+from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.upgrade.target import Target
 
 Tree = dict[str, Any]
@@ -30,21 +30,21 @@ def changed(text: str, targets: tuple[Target, ...], fleet: FleetPlan) -> Tree:
             tree["engine"] = {**tree["engine"], "dynamo": target.version}
             tree["engine"].pop("vllm", None)
         for name, cell in tree["cells"].items():
-            if target.kind in ("kubernetes", "ami") and fleet_cell(fleet, name).cloud == "aws":
-                cluster = cell.setdefault("cluster", {})
-                cluster["kubernetes" if target.kind == "kubernetes" else "ami_release"] = target.version
+            planned = next(one for one in fleet.cells if one.name == name)
+            if target.kind == "kubernetes" and planned.kubernetes != target.version:
+                cluster = cell["cluster"] = {**(cell.get("cluster") or {}), "kubernetes": target.version}
                 # A release belongs to one version of Kubernetes.
-                stale = target.kind == "kubernetes" and "ami_release" in cluster
-                if stale and not any(t.kind == "ami" for t in targets):
-                    del cluster["ami_release"]
-            elif target.kind == "kubernetes":
-                cell.setdefault("cluster", {})["kubernetes"] = target.version
-            elif target.kind == "generation" and target.name in cell["pools"]:
+                if not any(other.kind == "ami" for other in targets):
+                    cluster.pop("ami_release", None)
+            elif target.kind == "ami" and planned.cloud == "aws":
+                cell["cluster"] = {**(cell.get("cluster") or {}), "ami_release": target.version}
+            elif target.kind == "generation" and has_generations(planned, target.name):
                 here = cell["pools"][target.name] or {}
                 now = here.get("generation", 1)
                 cell["pools"][target.name] = {**here, "generation": now + 1, "former_generation": now}
     return tree
 
 
-def fleet_cell(fleet: FleetPlan, name: str) -> Any:
-    return next(cell for cell in fleet.cells if cell.name == name)
+def has_generations(cell: CellPlan, pool: str) -> bool:
+    """Whether the pool's nodes there are those of an EKS node group."""
+    return any(group.pool == pool and group.cloud == "aws" for group in cell.node_groups)

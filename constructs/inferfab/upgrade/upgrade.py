@@ -16,7 +16,7 @@ from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.quantities import Range
 from inferfab.synthesis import synthesize
-from inferfab.upgrade.change import After, changed
+from inferfab.upgrade.change import After, changed, has_generations
 from inferfab.upgrade.keeps import keeps
 from inferfab.upgrade.steps import Step, Upgrade
 from inferfab.upgrade.target import Target
@@ -96,6 +96,8 @@ def _blocked(fleet: FleetPlan, target: Target) -> Iterator[str]:
             yield "dynamo-platform moves with the engine pair: operator and runtimes are released together, so dynamo=…"
     elif target.kind == "generation" and target.name not in {pool.name for pool in fleet.pools}:
         yield f"there is no pool {target.name}"
+    elif target.kind == "generation" and not any(has_generations(cell, target.name) for cell in fleet.cells):
+        yield f"{target.name} stands on no EKS node group, and only these have generations"
 
 
 def _unsupported(names: list[str], version: str) -> list[str]:
@@ -133,18 +135,20 @@ def _steps(
                 continue
             if target.kind == "ami" and (was.ami_release == cell.ami_release or cell.cloud != "aws"):
                 continue
-            if target.kind == "generation" and not any(g.pool == target.name for g in cell.node_groups):
+            if target.kind == "generation" and not has_generations(cell, target.name):
                 continue
-            yield from _of_cell(after, cell, target, stacks[f"{name}-{cell.name}-foundation"])
+            yield from _of_cell(after, was, cell, target, stacks[f"{name}-{cell.name}-foundation"])
     elif target.kind == "chart":
         yield from _chart_steps(after, charts()[target.name], target)
     else:
         yield from _engine_steps(before, after, target)
 
 
-def _of_cell(fleet: FleetPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]) -> Iterator[Step]:
+def _of_cell(
+    fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]
+) -> Iterator[Step]:
     if target.kind == "kubernetes":
-        yield _control_plane(fleet, cell, target, resources)
+        yield _control_plane(fleet, was, cell, target, resources)
         if cell.cloud == "aws":
             yield _addons(fleet, cell, resources)
             yield _platform(fleet, cell)
@@ -152,12 +156,20 @@ def _of_cell(fleet: FleetPlan, cell: CellPlan, target: Target, resources: dict[s
         yield from _generation(fleet, cell, target, resources)
     else:
         edit = f"cells.{cell.name}.cluster.ami_release: {target.version}" if target.kind == "ami" else ""
-        for number, group in enumerate(_least_important_first(fleet, cell)):
+        groups = _least_important_first(fleet, cell)
+        if target.kind == "ami":
+            # Owned servers have a system of their own.
+            groups = [group for group in groups if group.capacity.kind != "owned"]
+        for number, group in enumerate(groups):
             yield _nodes(fleet, cell, group, resources, edit if number == 0 else "")
         yield Step(
             where=cell.name,
             title="The rest of the stack: system nodes, and what nobody named",
-            commands=(f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply",),
+            edit="" if groups else edit,
+            commands=(
+                *((f"inferfab synth {fleet.ownership.name}",) if edit and not groups else ()),
+                f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply",
+            ),
             notes=("read its plan: nothing is left in it but system nodes and tags",),
         )
     yield Step(
@@ -167,7 +179,9 @@ def _of_cell(fleet: FleetPlan, cell: CellPlan, target: Target, resources: dict[s
     )
 
 
-def _control_plane(fleet: FleetPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]) -> Step:
+def _control_plane(
+    fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]
+) -> Step:
     commands = [
         f"inferfab synth {fleet.ownership.name}",
         f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply"
@@ -182,6 +196,10 @@ def _control_plane(fleet: FleetPlan, cell: CellPlan, target: Target, resources: 
     notes = [
         "the API server answers throughout; nodes of up to three older minors keep working (Kubernetes version skew)"
     ]
+    if was.ami_release and not cell.ami_release:
+        notes.append(
+            f"take ami_release ({was.ami_release}) out, or pin one of {target.version}: it belongs to a version"
+        )
     if cell.cluster_exists:
         notes.append(f"the cluster {cell.cluster} is somebody else's: its owner upgrades it, this step is theirs")
     return Step(

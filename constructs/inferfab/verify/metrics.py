@@ -52,10 +52,16 @@ class Prometheus:
 
 
 def look_at_transfers(
-    seen: Seen, cluster: Cluster, *, wait_seconds: float, sleep: Callable[[float], None] = time.sleep
+    seen: Seen,
+    cluster: Cluster,
+    *,
+    asked: bool = True,
+    wait_seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """After a request: prefill handed KV cache over, and NICs carried it.
 
+    :param asked: a request was made, so that something must have moved.
     :param wait_seconds: how long to wait for Prometheus to scrape it.
     """
     pools = [pool for pool in seen.cell.pools if pool.topology == "disaggregated"]
@@ -70,6 +76,9 @@ def look_at_transfers(
             failed = prometheus.number(f"sum(vllm:nixl_num_failed_transfers_total{_pods(seen, pool)})")
         except NotSeen as error:
             seen.not_known(name, str(error))
+            continue
+        if not amount and not asked:
+            seen.not_known(name, "nobody asked since the workers started")
             continue
         if not amount:
             seen.trouble(

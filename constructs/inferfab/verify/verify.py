@@ -87,6 +87,6 @@ def _cell(fleet: FleetPlan, cell: CellPlan, cluster: Cluster | NotSeen, requests
         look(seen, cluster)
     if requests:
         ask_every_tier(seen, cluster)
-    look_at_transfers(seen, cluster, wait_seconds=wait_seconds if requests else 0.0)
+    look_at_transfers(seen, cluster, asked=requests, wait_seconds=wait_seconds if requests else 0.0)
     look_at_alarms(seen, cluster)
     return seen
