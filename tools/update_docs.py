@@ -49,7 +49,10 @@ def documents() -> dict[Path, str]:
     from inferfab.checks.explain import all_rules
     from inferfab.render.rules_page import rules_page
 
-    pages = (ROOT / "README.md", ROOT / "docs" / "manifests.md", ROOT / "docs" / "review.md")
+    pages = (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("failure-modes", "manifests", "models", "review")),
+    )
     return {
         **{page: EXCERPT.sub(excerpt, page.read_text(encoding="utf-8")) for page in pages},
         ROOT / "docs" / "rules.md": rules_page(all_rules()),

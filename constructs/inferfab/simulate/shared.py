@@ -67,7 +67,7 @@ def simulate_shared(
     tier = next(t for t in fleet.tiers if t.name == pool.tier)
     instance = next(i for i in shared.instances if i.model == name)
     (group,) = (g for g in cell.node_groups if g.pool == pool.name)
-    gpu = instances(cell.cloud)[group.instance].gpu
+    gpu = instances(group.cloud)[group.instance].gpu
     part, share = part_of(gpus()[gpu], instance.resource)
     profile = roofline_profile(model, gpu, part, Parallelism(), instance.memory)
     if profile is None:
