@@ -29,7 +29,9 @@ def _documents() -> dict[Path, str]:
 CURRENT = (
     "README.md",
     "docs/environment.md",
+    "docs/failure-modes.md",
     "docs/manifests.md",
+    "docs/models.md",
     "docs/prod.svg",
     "docs/review.md",
     "docs/rules.md",

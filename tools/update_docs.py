@@ -51,7 +51,10 @@ def documents() -> dict[Path, str]:
     from inferfab.render.environment_page import environment_page
     from inferfab.render.rules_page import rules_page
 
-    pages = (ROOT / "README.md", ROOT / "docs" / "manifests.md", ROOT / "docs" / "review.md")
+    pages = (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("failure-modes", "manifests", "models", "review")),
+    )
     return {
         **{page: EXCERPT.sub(excerpt, page.read_text(encoding="utf-8")) for page in pages},
         ROOT / "docs" / "rules.md": rules_page(all_rules()),

@@ -49,3 +49,16 @@ def test_licences() -> Iterator[Example]:
     yield Fails(gated.set("rollout", {}), "models.llama-70b", ("gated",))
     yield Passes(gated.set("models.llama-70b.licence_accepted", {"by": "legal", "date": "2026-10-01"}))
     yield Passes(gated.set("models.llama-70b.source", "s3://weights/llama-70b"))
+
+
+@examples("IF-MDL-004")
+def test_order_of_cells() -> Iterator[Example]:
+    """Every cell, each once."""
+    both = base(AGGREGATED, DISAGGREGATED)
+    at = "rollout"
+    yield Passes(both.set(at, {"order": ["east-b", "east-a"]}))
+    yield Passes(both.set(at, {}))
+    yield Fails(both.set(at, {"order": ["east-a"]}), f"{at}.order", ("east-b would never change",))
+    yield Fails(both.set(at, {"order": ["east-a", "east-b", "east-a"]}), f"{at}.order[2]", ("twice",))
+    wrong = both.set(at, {"order": ["east-a", "east-b", "east-q"]})
+    yield Fails(wrong, f"{at}.order[2]", ("no cell `east-q`",), fix_says=("east-",))

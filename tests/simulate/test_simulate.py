@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from inferfab import check, load
 from inferfab.performance.npz import write_npz
 from inferfab.simulate.engines import worker_engine
+from inferfab.simulate.pool import Inputs
 from inferfab.simulate.simulator import Outcome, Simulator, SimulatorFailed
 from inferfab.simulate.simulator_probe import break_off
 from inferfab.traffic.draw import BLOCK_TOKENS, write_replay
@@ -142,3 +144,12 @@ def test_what_it_refuses_is_said(tmp_path: Path) -> None:
         simulator.run({"trace": str(tmp_path / "absent.jsonl"), "trace_block_tokens": 512, "engine": {}, "workers": 1})
     with pytest.raises(SimulatorFailed, match="ended"), Simulator("/bin/false") as simulator:
         simulator.run({})
+
+
+def test_owned_racks_have_speeds_too(tmp_path: Path) -> None:
+    """Their machines stand in a list of their own, though the cell's cloud is AWS."""
+    fleet = check(load(Path(__file__).resolve().parents[2] / "environments" / "prod-hybrid.yaml")).plan
+    assert fleet is not None
+    (cell,) = fleet.cells
+    inputs = Inputs(fleet, cell, cell.pools[0], (), tmp_path)
+    assert set(inputs.profiles) == {"prefill", "decode"}

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
+from inferfab.environment.problems import meant
 
 _RECORD = "add an entry to `evaluations` with suite, revision, score, baseline, date and by"
 
@@ -96,3 +97,28 @@ def licences_are_accepted(facts: Facts) -> Iterator[Problem]:
 
 def _served(facts: Facts, model: str) -> bool:
     return any(model in pool.models for pool in facts.fleet.pools)
+
+
+@rule(
+    "IF-MDL-004",
+    "an order of the rollout that is not the cells'",
+    stage="reference",
+    joins=("environment",),
+    why="a cell that is left out would stay as it is, and the fleet would serve two revisions for good.",
+    do="name every cell once, or leave `order` out.",
+    source="inferfab's rollout",
+)
+def order_is_complete(facts: Facts) -> Iterator[Problem]:
+    rollout = facts.environment.rollout
+    if rollout is None or not rollout.order:
+        return
+    declared = facts.loaded.declared["cells"]
+    for position, name in enumerate(rollout.order):
+        at = ("rollout", "order", position)
+        if name not in declared:
+            yield Problem(at, f"there is no cell `{name}`", meant(name, sorted(declared)))
+        elif name in rollout.order[:position]:
+            yield Problem(at, f"`{name}` stands here twice", "name it once")
+    missing = sorted(declared - set(rollout.order))
+    if missing:
+        yield Problem(("rollout", "order"), f"{', '.join(missing)} would never change", f"add {', '.join(missing)}")

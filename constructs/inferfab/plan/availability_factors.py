@@ -26,10 +26,12 @@ def availability_factors(
     gateways: dict[str, NonNegativeInt],
     over_tiers: bool,
     judge_minutes: int | None,
+    first_share: float,
 ) -> tuple[AvailabilityFactor, ...]:
     """:param gateways: pods by cell.
     :param over_tiers: a router over tiers stands before the model's pools.
     :param judge_minutes: of the rollout; None: changes reach every cell at once.
+    :param first_share: of the traffic, what the first cell of a rollout has.
     """
     rates, facts = reliability(), failure_facts()
     operations, dns = facts.operations, facts.dns
@@ -92,8 +94,8 @@ def availability_factors(
         )
     changes = operations.changes
     minutes = (judge_minutes or changes.seen_after_minutes) + changes.back_out_minutes
-    # A rollout changes one cell, the smallest first; requests of that cell are what a bad change reaches.
-    reached = min(shares.values(), default=1.0) if judge_minutes and len(cells) > 1 else 1.0
+    # A bad change is seen in the first cell of a rollout; it is what the change reaches.
+    reached = first_share if judge_minutes else 1.0
     found.append(
         AvailabilityFactor(
             name="changes",

@@ -31,6 +31,7 @@ from inferfab.plan.pools import PlacedPool, PoolPlan, plan_pool
 from inferfab.plan.quantities import Bounds
 from inferfab.plan.racks.racks import RacksPlan, plan_racks
 from inferfab.plan.references import unsound
+from inferfab.plan.rollout.plan import RolloutPlan, plan_rollout
 from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
 from inferfab.plan.serving.serving import ServingPlan, plan_serving
@@ -153,6 +154,8 @@ class FleetPlan(Record):
     defaults: tuple[DefaultUsed, ...]
     """What the file left open and how it was filled in."""
     observed: Observed | None = None
+    rollout: RolloutPlan | None = None
+    """How changes reach the cells; None: by hand."""
     checks: tuple[AcceptedRisk, ...] = ()
     """Rules that the environment lowers or switches off, each with its reason."""
 
@@ -324,6 +327,7 @@ def _plan(environment: Environment) -> FleetPlan:
             ),
         ),
         defaults=defaults_used(environment),
+        rollout=plan_rollout(environment),
         checks=tuple(
             AcceptedRisk(rule=c.rule, severity=c.severity, pool=c.pool, reason=c.reason) for c in environment.checks
         ),
@@ -451,6 +455,7 @@ def _availability(
     cells_planned: list[CellPlan],
 ) -> tuple[AvailabilityPlan, ...]:
     """One figure for each model of each tier, over all cells that serve it."""
+    rollout = plan_rollout(environment)
     over = {c.name: {g.model: True for g in c.serving.graphs if g.global_router} for c in cells_planned}
     parts: dict[tuple[str, str], dict[str, list[PlacedPool]]] = {}
     for cell, pools in placed.items():
@@ -480,7 +485,8 @@ def _availability(
             spill=tiers[tier].spill,
             gateways={c: environment.cells[c].gateways.replicas for c in by_cell},
             over_tiers=any(over[c].get(model) for c in by_cell),
-            judge_minutes=environment.rollout.judge_minutes if environment.rollout else None,
+            judge_minutes=rollout.judge.judge_minutes if rollout else None,
+            first_share=traffic_shares(environment)[rollout.cells[0].cell] if rollout else 1.0,
         )
         found.append(figure.model_copy(update={"factors": factors}))
     return tuple(found)

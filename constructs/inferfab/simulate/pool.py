@@ -43,7 +43,7 @@ class Inputs:
         self.profiles: dict[Role, PerformanceProfile] = {}
         for role in pool.roles:
             group = cell.node_group(role.node_group)
-            found = profile_for(self.model, role, instances(cell.cloud)[group.instance].gpu, own)
+            found = profile_for(self.model, role, instances(group.cloud)[group.instance].gpu, own)
             if found is None:
                 raise LookupError(f"no speed of {self.model.name} on {group.instance} is known, not even a bound")
             self.profiles[role.role] = found

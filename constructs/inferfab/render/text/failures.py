@@ -117,7 +117,13 @@ def print_simulated(console: "Console", runs: "tuple[Simulation, ...]") -> None:
     for run in runs:
         for pool in run.pools:
             if pool.status != "simulated":
-                table.add_row(plain(run.scenario), plain(pool.cell), plain(pool.pool), plain(pool.tier), pool.status)
+                table.add_row(
+                    plain(run.scenario),
+                    plain(pool.cell),
+                    plain(pool.pool),
+                    plain(pool.tier),
+                    plain(f"{pool.status}: {pool.why}"),
+                )
                 continue
             told = [f"{p.promise}: {p.share:.2%}{'' if p.kept else ' BROKEN'}" for p in pool.promises]
             told += [

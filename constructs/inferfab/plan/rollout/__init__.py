@@ -1,0 +1,1 @@
+"""How a change reaches the cells, and what each step is judged by."""

@@ -1,0 +1,1 @@
+"""Judging a rollout: asks Prometheus, and leaves the judgement to the plan's rules."""

@@ -1,0 +1,1 @@
+"""Rollouts: cells, shares, judgements."""

@@ -1,0 +1,125 @@
+"""Order of cells and shares of traffic, by hand; the questions against the lists of metrics that exist."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from inferfab.environment.loading import load_text
+from inferfab.plan.fleet import FleetPlan, plan, read_plan
+from inferfab.plan.rollout.signals import planned_frontends, promises_of, signals
+
+ROOT = Path(__file__).resolve().parents[3]
+METRICS = Path("/work/shared/data/metrics/dynamo-1.6.1.json")
+
+
+@cache
+def _tree() -> str:
+    return (ROOT / "environments" / "prod.yaml").read_text(encoding="utf-8")
+
+
+def fleet(**changes: Any) -> FleetPlan:
+    tree = yaml.safe_load(_tree())
+    for path, value in changes.items():
+        section, _, key = path.partition("__")
+        tree[section][key] = value
+    environment = load_text(yaml.safe_dump(tree)).environment
+    assert environment is not None
+    return plan(environment)
+
+
+def shares(of: FleetPlan, cell: str) -> list[dict[str, float]]:
+    assert of.rollout is not None
+    return [s.traffic_shares for s in next(c for c in of.rollout.cells if c.cell == cell).steps]
+
+
+def test_shares_move_within_a_region() -> None:
+    """use1-b has a quarter of the traffic: at 10 % of it 2.5, and use1-a the other 22.5 beside its 40. The cell in the
+    west has nobody to give to.
+    """
+    found = fleet()
+    assert shares(found, "use1-b") == [
+        {"use1-a": 0.625, "use1-b": 0.025, "usw2-c": 0.35},
+        {"use1-a": 0.525, "use1-b": 0.125, "usw2-c": 0.35},
+        {"use1-a": 0.4, "use1-b": 0.25, "usw2-c": 0.35},
+    ]
+    assert shares(found, "usw2-c") == [{"use1-a": 0.4, "use1-b": 0.25, "usw2-c": 0.35}]
+    assert read_plan(found.to_json()) == found
+
+
+def test_weighted_names_move_everywhere() -> None:
+    """At half of its 35, the west gives 17.5 to 40 and 25 in proportion."""
+    west = shares(fleet(routing__policy="weighted"), "usw2-c")[1]
+    assert west == pytest.approx({"use1-a": 0.4 + 0.175 * 40 / 65, "use1-b": 0.25 + 0.175 * 25 / 65, "usw2-c": 0.175})
+    assert all(sum(step.values()) == pytest.approx(1, abs=1e-5) for step in shares(fleet(), "use1-a"))
+
+
+def test_the_least_traffic_goes_first() -> None:
+    rollout = fleet(rollout__order=[]).rollout
+    assert rollout is not None and [c.cell for c in rollout.cells] == ["use1-b", "usw2-c", "use1-a"]
+
+
+def test_a_judged_change_reaches_its_first_cell() -> None:
+    """Four changes a month, one in twenty bad, 30 + 15 minutes for a quarter of the traffic."""
+    changes = next(f for f in fleet().availability[0].factors if f.name == "changes")
+    assert changes.minutes_per_month == pytest.approx(4 * 0.05 * 45 * 0.25)
+
+
+def test_only_the_new_frontends_are_meant() -> None:
+    """A graph that is being replaced has the same route and another digest."""
+    found = fleet()
+    cell = found.cells[0]
+    pods = re.compile(planned_frontends(cell, "qwen-32b"))
+    (graph,) = [g for g in cell.serving.graphs if g.model == "qwen-32b"]
+    assert pods.fullmatch(f"{graph.name}-frontend-7d9f-x")
+    assert not pods.fullmatch(f"{graph.route}-000000-frontend-7d9f-x")
+
+
+def test_promises_are_held_where_frontends_know_the_tier() -> None:
+    """qwen-32b is sold in one tier, which promises first tokens; llama-70b's frontends answer for two."""
+    found = fleet()
+    assert promises_of(found, found.cells[0], "llama-70b") == ()
+    (promise,) = promises_of(found, found.cells[0], "qwen-32b")
+    assert (promise.tier, promise.metric, promise.percentile, promise.at_most_ms) == ("standard", "ttft", 95, 2000)
+
+
+def test_every_metric_exists() -> None:
+    """In the list scraped from Dynamo 1.6.1: names, and the labels and values that the questions pick by."""
+    if not METRICS.is_file():
+        pytest.skip("the shared folder with the metric lists is not here")
+    known = {m["name"]: m for m in json.loads(METRICS.read_text(encoding="utf-8"))["metrics"]}
+    asked = signals("m", 30, "x-.*")
+    for question in (asked.started, asked.failed, asked.ttft, asked.itl):
+        (name,) = re.findall(r"dynamo_\w+", question)
+        metric = known[name.removesuffix("_bucket")]
+        assert metric["type"] == ("histogram" if name.endswith("_bucket") else "counter")
+        # `pod` is the target's, by the PodMonitor; `le` every histogram's.
+        assert set(re.findall(r"(\w+)=", question)) - {"pod"} <= set(metric["labels"])
+    seen = set(known["dynamo_frontend_requests_total"]["label_values_seen"]["error_type"])
+    told = set(re.findall(r'error_type=~"([^"]+)"', asked.failed)[0].split("|"))
+    # response_timeout is in the README's list of kinds, and was not provoked in the scrape.
+    assert told - {"response_timeout"} <= seen and not told & {"", "not_found", "validation"}
+
+
+def test_promtool_reads_the_questions(tmp_path: Path) -> None:
+    """As expressions of recording rules, which is where promtool looks at expressions."""
+    program = os.environ.get("PROMTOOL") or shutil.which("promtool")
+    if not program:
+        pytest.skip("promtool is not on this machine: put it on the PATH or name it in PROMTOOL")
+    asked = [
+        *signals("m", 30, "a-.*|b-.*").model_dump().values(),
+        *signals("m", 5, ago_minutes=45).model_dump().values(),
+    ]
+    rules = [{"record": f"x:y{n}:z", "expr": question} for n, question in enumerate(asked)]
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "judge", "rules": rules}]}), encoding="utf-8")
+    done = subprocess.run([program, "check", "rules", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "8 rules found" in done.stdout

@@ -1,0 +1,1 @@
+"""Judging against a Prometheus, and the workflow that does it."""
