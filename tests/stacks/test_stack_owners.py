@@ -9,6 +9,7 @@ import yaml
 from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
+from inferfab.render.releases import cell_releases
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -216,16 +217,20 @@ def test_helm_releases_are_pinned_and_wait_for_what_they_need(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_fleet_is_one_release_that_is_never_rolled_back(name: str) -> None:
+def test_the_fleets_releases_are_never_rolled_back(name: str) -> None:
     """Going back would take away a graph that serves; a model's download outlasts any timeout."""
     serving = {stack: body for stack, body in stacks(name).items() if stack.endswith("-serving")}
     assert len(serving) == len(fleet(name).cells)
-    for body in serving.values():
-        ((_, release),) = every({"": body}, "helm_release")
-        assert (release["name"], release["namespace"]) == ("serving", "serving")
-        assert release["atomic"] is False and release["wait"] is False
-        assert release["version"].startswith("0.1.0+"), "with the digest of its content"
-        assert release["chart"].startswith("${path.module}/assets/")
+    for cell in fleet(name).cells:
+        body = serving[f"{fleet(name).ownership.name}-{cell.name}-serving"]
+        releases = [release for _, release in every({"": body}, "helm_release")]
+        assert {r["name"] for r in releases} == {r.name for r in cell_releases(fleet(name), cell)}
+        assert "serving" in {r["name"] for r in releases}
+        for release in releases:
+            assert release["namespace"] == "serving"
+            assert release["atomic"] is False and release["wait"] is False
+            assert release["version"].startswith("0.1.0+"), "with the digest of its content"
+            assert release["chart"].startswith("${path.module}/assets/")
 
 
 def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
