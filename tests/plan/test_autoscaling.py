@@ -9,6 +9,7 @@ from hypothesis import given
 from inferfab.environment.autoscaling import Autoscaling, PoolScaling
 from inferfab.environment.environment import Environment
 from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
+from inferfab.plan.difference import difference
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, plan, read_plan
 from inferfab.render.autoscaling.files import autoscaling_files
 from inferfab.render.releases import cell_releases
@@ -181,3 +182,15 @@ def test_a_plan_of_an_earlier_release_is_read() -> None:
     assert autoscaling_files(old.cells[0]) == {}
     assert autoscaling_table(old) is None
     assert [r.name for r in cell_releases(old, old.cells[0])] == ["serving"]
+
+
+def test_a_change_of_owner_is_a_change_of_the_fleet() -> None:
+    found = {(c.subject, c.what): (c.before, c.after) for c in difference(fleet("planner"), fleet("advised")).changes}
+    assert found["p", "workers belong to"] == ("dynamo-planner", "keda, planner advises")
+    assert ("p", "forecast") not in found
+    assert ("p", "room kept at most") not in found
+    found = {(c.subject, c.what): (c.before, c.after) for c in difference(fleet("planner"), fleet("off")).changes}
+    assert found["p", "room kept at most"] == ("4 x 4 GPUs for worker", "-")
+    # The headroom of 1.3 that the first fleet has, and the default.
+    words = "p95 over 72 h, 29 min ahead, else x"
+    assert found["p", "forecast"] == (f"{words} 1.3", f"{words} 1.35")
