@@ -1,5 +1,6 @@
 """Who owns which number, how far ahead, within which bounds."""
 
+import json
 import math
 
 import pytest
@@ -8,7 +9,11 @@ from hypothesis import given
 from inferfab.environment.autoscaling import Autoscaling, PoolScaling
 from inferfab.environment.environment import Environment
 from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
-from inferfab.plan.fleet import FleetPlan, plan
+from inferfab.plan.difference import difference
+from inferfab.plan.fleet import FleetPlan, UnreadablePlan, plan, read_plan
+from inferfab.render.autoscaling.files import autoscaling_files
+from inferfab.render.releases import cell_releases
+from inferfab.render.text.autoscaling_tables import autoscaling_table
 from render.autoscaling.fleets import AGGREGATED, cell, environment, fleet
 from strategies import environments, quick
 
@@ -136,3 +141,56 @@ def test_bounds_agree_for_any_environment(tree: object) -> None:
                 assert (role.workers.min * role.pods_per_worker + room.most) * room.gpus <= group.gpus.max
                 assert group.nodes.min < group.nodes.max
                 assert group.capacity.kind in ("on_demand", "spot")
+
+
+def broken(change: object) -> list[str]:
+    """What is said of a plan whose autoscaling was edited by hand."""
+    raw = json.loads(fleet("keda-disaggregated").to_json())
+    (pool,) = raw["cells"][0]["autoscaling"]["pools"]
+    change(pool)  # type: ignore[operator]
+    try:
+        read_plan(json.dumps(raw))
+    except UnreadablePlan as error:
+        return [str(error)]
+    return []
+
+
+def test_a_plan_edited_by_hand_is_refused_by_name() -> None:
+    assert broken(lambda pool: None) == []
+    for change, word in (
+        (lambda p: p.update(pool="other"), "`other`"),
+        (lambda p: p.update(tier="batch"), "tier `batch`"),
+        (lambda p: p["roles"].pop(), "lacks `decode`"),
+        (lambda p: p["placeholders"][0].update(node_group="gone"), "`gone`"),
+        (lambda p: p["placeholders"][0].update(role="worker"), "`worker`"),
+        (lambda p: p.update(forecast=None), "has no forecast"),
+        (lambda p: p["forecast"].update(quantile=1.5), "quantile"),
+    ):
+        (told,) = broken(change)
+        assert word in told
+
+
+def test_a_plan_of_an_earlier_release_is_read() -> None:
+    """It has none of this; whatever reads plans still can, and nothing is rendered."""
+    raw = json.loads(fleet("planner").to_json())
+    for one in raw["cells"]:
+        del one["autoscaling"]
+        for pool in one["pools"]:
+            del pool["scaling"]["advisory_planner"]
+    old = read_plan(json.dumps(raw))
+    assert old.cells[0].autoscaling is None
+    assert autoscaling_files(old.cells[0]) == {}
+    assert autoscaling_table(old) is None
+    assert [r.name for r in cell_releases(old, old.cells[0])] == ["serving"]
+
+
+def test_a_change_of_owner_is_a_change_of_the_fleet() -> None:
+    found = {(c.subject, c.what): (c.before, c.after) for c in difference(fleet("planner"), fleet("advised")).changes}
+    assert found["p", "workers belong to"] == ("dynamo-planner", "keda, planner advises")
+    assert ("p", "forecast") not in found
+    assert ("p", "room kept at most") not in found
+    found = {(c.subject, c.what): (c.before, c.after) for c in difference(fleet("planner"), fleet("off")).changes}
+    assert found["p", "room kept at most"] == ("4 x 4 GPUs for worker", "-")
+    # The headroom of 1.3 that the first fleet has, and the default.
+    words = "p95 over 72 h, 29 min ahead, else x"
+    assert found["p", "forecast"] == (f"{words} 1.3", f"{words} 1.35")

@@ -357,7 +357,29 @@ def _serving(fleet: FleetPlan) -> View:
                 found[(subject, "locality")] = graph.kv_transfer_policy.enforcement
             for target in graph.global_router.targets if graph.global_router else ():
                 found[(subject, f"targets of {target.tier}")] = f"{target.ttft_ms:g} / {target.itl_ms:g} ms"
-    return found
+    return found | _once(_scaling(fleet))
+
+
+def _scaling(fleet: FleetPlan) -> Iterator[tuple[str, str, str, str]]:
+    """Who owns the workers, and by what they follow demand."""
+    for cell in fleet.cells:
+        for pool in cell.pools:
+            advised = ", planner advises" if pool.scaling.advisory_planner else ""
+            yield cell.name, pool.name, "workers belong to", pool.scaling.replicas_owner + advised
+        for scaled in cell.autoscaling.pools if cell.autoscaling else ():
+            settings = scaled.forecast
+            if settings is None or scaled.mode == "fixed":
+                continue
+            yield (
+                cell.name,
+                scaled.pool,
+                "forecast",
+                f"p{100 * settings.quantile:g} over {settings.window_s / 3600:g} h, {settings.horizon_s / 60:g} min "
+                f"ahead, else x {settings.headroom:g}",
+            )
+            room = "; ".join(f"{r.most} x {r.gpus} GPUs for {r.role}" for r in scaled.placeholders)
+            yield cell.name, scaled.pool, "room kept at most", room or "-"
+            yield cell.name, scaled.pool, "scale-in after", f"{scaled.scale_in_seconds / 60:g} min"
 
 
 def _fabric(fleet: FleetPlan) -> View:

@@ -53,6 +53,28 @@ def _cell(cell: CellPlan, tiers: set[str], models: set[str], lodger: str | None)
     for (owner, role), group in groups.items():
         if needed.get((owner, role)) != group:
             yield f"node group `{group}` in {where} is of `{owner}`, role {role}, which has no such group"
+    yield from _autoscaling(cell, where)
+
+
+def _autoscaling(cell: CellPlan, where: str) -> Iterator[str]:
+    if cell.autoscaling is None:
+        return
+    pools = {p.name: p for p in cell.pools}
+    yield from _twice(f"pool in the autoscaling of {where}", (p.pool for p in cell.autoscaling.pools))
+    yield from _differ(f"autoscaling of {where}", {p.pool for p in cell.autoscaling.pools}, set(pools))
+    for scaled in cell.autoscaling.pools:
+        pool = pools.get(scaled.pool)
+        here = f"autoscaling of pool `{scaled.pool}` in {where}"
+        if pool is None:
+            continue
+        yield from _differ(f"roles in the {here}", {r.role for r in scaled.roles}, {str(r.role) for r in pool.roles})
+        yield from _missing(here, (p.role for p in scaled.placeholders), "role", {r.role for r in scaled.roles})
+        groups = {g.name for g in cell.node_groups if g.pool == pool.name}
+        yield from _missing(here, (p.node_group for p in scaled.placeholders), "node group", groups)
+        if (scaled.tier, scaled.model) != (pool.tier, pool.models[0] if pool.models else ""):
+            yield f"{here} is of tier `{scaled.tier}` and model `{scaled.model}`, and the pool of others"
+        if not pool.shared and (scaled.forecast is None or scaled.provisioning is None or scaled.demand is None):
+            yield f"{here} has no forecast, and its pool runs one model"
 
 
 def _pool(pool: PoolPlan, where: str, tiers: set[str], models: set[str]) -> Iterator[str]:

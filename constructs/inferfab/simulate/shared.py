@@ -104,7 +104,7 @@ def shared_inputs(
 ) -> SharedInputs:
     """Of a shared pool in a cell."""
     (group,) = (g for g in cell.node_groups if g.pool == pool.name)
-    gpu = instances(cell.cloud)[group.instance].gpu
+    gpu = instances(group.cloud)[group.instance].gpu
     models = {m.name: m for m in fleet.models}
     assert pool.shared is not None
     found = {i.model: profile_of_part(models[i.model], i, gpu, own) for i in pool.shared.instances}

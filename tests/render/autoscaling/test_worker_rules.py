@@ -1,10 +1,13 @@
 """What each signal asks for, by the real Prometheus, against numbers worked out by hand."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from autoscale.promtool import expect, run
+from conformance.shared_folder import shared
 from inferfab.render.autoscaling.files import pool_rules
 from inferfab.render.autoscaling.forecast_rules import FORECAST, RATE, Rule
 from inferfab.render.autoscaling.worker_rules import (
@@ -17,7 +20,7 @@ from inferfab.render.autoscaling.worker_rules import (
     WAITING,
 )
 
-from .fleets import cell
+from .fleets import KINDS, cell
 
 LABELS = '{cell="a",model="llama",pool="p",tier="priority"}'
 OF_WORKER = '{cell="a",model="llama",pool="p",role="worker",tier="priority"}'
@@ -201,3 +204,20 @@ def test_prometheus_takes_every_rule(kind: str, tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         assert run(folder, pool_rules(one, pool), 60, {}, [expect(RATE, 1, 60, None, "")]) == ""
+
+
+def test_every_series_is_exported_or_recorded() -> None:
+    """Names by the lists of what the pinned versions export; ours by the rules before it."""
+    exported = {
+        metric["name"]
+        for name in ("dynamo-1.6.1", "vllm-0.31.0", "kube-state-metrics")
+        for metric in json.loads(shared(f"data/metrics/{name}.json").read_text(encoding="utf-8"))["metrics"]
+    }
+    for kind in KINDS:
+        one = cell(kind)
+        for pool in one.autoscaling.pools if one.autoscaling else ():
+            recorded: set[str] = set()
+            for rule in pool_rules(one, pool):
+                for name in re.findall(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{", rule.expr):
+                    assert name in recorded or name in exported or name.removesuffix("_bucket") in exported, name
+                recorded.add(rule.record)

@@ -156,4 +156,8 @@ def _labels(cell: CellPlan, pool: PoolAutoscaling, role: str) -> dict[str, str]:
 
 def _live(name: str) -> str:
     """What KEDA has set, and none at first."""
-    return f'{{{{ dig "spec" "replicas" 0 (lookup "apps/v1" "Deployment" "{SERVING_NAMESPACE}" "{name}") }}}}'
+    return (
+        "{{- $live := 0 -}}"
+        f'{{{{- with (lookup "apps/v1" "Deployment" "{SERVING_NAMESPACE}" "{name}") -}}}}'
+        '{{- $live = dig "spec" "replicas" 0 . -}}{{- end }} {{ $live }}'
+    )
