@@ -4,7 +4,7 @@ from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
-from inferfab.render.observability.files import observability_files
+from inferfab.render.observability.files import dashboard_files, observability_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -31,7 +31,7 @@ def flat(files: dict[str, str]) -> dict[str, str]:
 
 def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
-    found = (_observability(fleet, cell), _serving(fleet, cell))
+    found = (_observability(fleet, cell), _dashboards(cell), _serving(fleet, cell))
     return tuple(release for release in found if release.files)
 
 
@@ -53,6 +53,18 @@ def _observability(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
     return CellRelease(
         name="observability",
         description="Monitors, rules and routes of this cell",
+        namespace=charts()["kube-prometheus-stack"].namespace,
+        files=files,
+        templates=flat(files),
+    )
+
+
+def _dashboards(cell: CellPlan) -> CellRelease:
+    """A release of its own: JSON is long, and a release has to fit into a Secret."""
+    files = dashboard_files(cell)
+    return CellRelease(
+        name="dashboards",
+        description="Grafana dashboards of this cell",
         namespace=charts()["kube-prometheus-stack"].namespace,
         files=files,
         templates=flat(files),
