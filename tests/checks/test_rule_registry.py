@@ -11,6 +11,7 @@ import test_rules_added
 import test_rules_delivery
 import test_rules_fabric_engine
 import test_rules_memory
+import test_rules_observability
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
@@ -22,7 +23,8 @@ from rule_examples import EXAMPLES, Fails, Passes, all_examples
 from inferfab.checks.explain import all_rules, explain
 
 RULE_FILES = (
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_placement,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observability,
+    test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_traffic,
 )  # fmt: skip

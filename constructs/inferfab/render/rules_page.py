@@ -18,6 +18,7 @@ FAMILIES = {
     "MEM": "Memory",
     "NAM": "Names",
     "NET": "Networks",
+    "OBS": "Observability",
     "PLC": "Placement",
     "POD": "Pods, images, ports and volumes",
     "PRM": "Promises",
