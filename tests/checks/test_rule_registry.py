@@ -16,6 +16,7 @@ import test_rules_images
 import test_rules_memory
 import test_rules_models
 import test_rules_observed
+import test_rules_observability
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
@@ -31,6 +32,7 @@ RULE_FILES = (
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory, test_rules_placement,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observed,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_images, test_rules_memory,
+    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observability,
     test_rules_placement,
     test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
     test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_models,

@@ -35,6 +35,7 @@ import inferfab.checks.network_sizes
 import inferfab.checks.networks
 import inferfab.checks.node_groups
 import inferfab.checks.observed
+import inferfab.checks.observability
 import inferfab.checks.offers
 import inferfab.checks.parallelism
 import inferfab.checks.placement

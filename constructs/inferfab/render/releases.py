@@ -6,7 +6,7 @@ from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.record import Record
 from inferfab.render.autoscaling.files import autoscaling_chart, autoscaling_files
 from inferfab.render.gateway import gateway_files
-from inferfab.render.observability.files import observability_files
+from inferfab.render.observability.files import dashboard_files, observability_files
 from inferfab.render.serving import chart_files, serving_files
 
 
@@ -35,6 +35,7 @@ def cell_releases(fleet: FleetPlan, cell: CellPlan) -> tuple[CellRelease, ...]:
     """Releases in the order in which they are installed; none is empty."""
     found = (
         _observability(fleet, cell),
+        _dashboards(cell),
         _serving(fleet, cell),
         _gateway(cell),
         _autoscaling(cell),
@@ -83,6 +84,18 @@ def _observability(fleet: FleetPlan, cell: CellPlan) -> CellRelease:
     return CellRelease(
         name="observability",
         description="Monitors, rules and routes of this cell",
+        namespace=charts()["kube-prometheus-stack"].namespace,
+        files=files,
+        templates=flat(files),
+    )
+
+
+def _dashboards(cell: CellPlan) -> CellRelease:
+    """A release of its own: JSON is long, and a release has to fit into a Secret."""
+    files = dashboard_files(cell)
+    return CellRelease(
+        name="dashboards",
+        description="Grafana dashboards of this cell",
         namespace=charts()["kube-prometheus-stack"].namespace,
         files=files,
         templates=flat(files),

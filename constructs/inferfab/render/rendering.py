@@ -6,6 +6,7 @@ from inferfab.render.chart import chart_folder
 from inferfab.render.cluster_objects import namespaces_text, priority_classes_text
 from inferfab.render.google import google_files
 from inferfab.render.mig import mig_config, mig_layouts
+from inferfab.render.observability.files import preview_page
 from inferfab.render.racks import rack_files
 from inferfab.render.release import require_fitting
 from inferfab.render.releases import cell_releases
@@ -30,6 +31,9 @@ def _cell(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
         files["gpu-operator/mig-layouts.yaml"] = mig_config(layouts)
     files |= rack_files(fleet, cell)
     files |= {f"fabric/{path}": text for path, text in google_files(cell).items()}
+    page = preview_page(cell)
+    if page is not None:
+        files["preview/dashboards.html"] = page
     for release in cell_releases(fleet, cell):
         require_fitting(cell.name, release.name, release.templates)
         chart, _ = chart_folder(release.name, release.description, release.templates, release.live)

@@ -22,6 +22,7 @@ FAMILIES = {
     "NAM": "Names",
     "NET": "Networks",
     "OBS": "What preflight saw in the account",
+    "OBS": "Observability",
     "PLC": "Placement",
     "POD": "Pods, images, ports and volumes",
     "PRM": "Promises",

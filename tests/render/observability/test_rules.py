@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from render.observability.rules import all_rules, promtool
 
 _ALL = ("inferfab-facts", "inferfab-pools", "inferfab-alerts")
@@ -191,10 +193,11 @@ def test_cost_trend(tmp_path: Path) -> None:
             _value(expression, "6d", None),
             interval="12h",
         ),
-        _case(
-            "a quarter more", {f"{trend}{{{labels}}}": "1.25x500"}, _value(rises, "8h", 1), _value(rises, "5h", None)
-        ),
-        _case("an eighth more", {f"{trend}{{{labels}}}": "1.15x500"}, _value(rises, "8h", None)),
+    ]
+    assert promtool(tmp_path, "staging", tests, ("no rules",), "1h") == ""
+    tests = [
+        _case("25 %", {f"{trend}{{{labels}}}": "1.25x500"}, _value(rises, "8h", 1), _value(rises, "5h", None)),
+        _case("15 %", {f"{trend}{{{labels}}}": "1.15x500"}, _value(rises, "8h", None)),
     ]
     assert promtool(tmp_path, "staging", tests, ("inferfab-alerts",), "2m") == ""
 
@@ -238,6 +241,7 @@ def test_edges_of_whole_seconds_match_as_old_and_new_prometheus_write_them(tmp_p
     assert promtool(tmp_path, "prod", tests, ("inferfab-facts", "inferfab-slo")) == ""
 
 
+@pytest.mark.slow
 def test_single_alerts(tmp_path: Path) -> None:
     """One that fires and one that does not, for each kind of trouble."""
     node = {_node("a", "chat", "use2-b"): "1x200"}

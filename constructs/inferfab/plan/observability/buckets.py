@@ -7,6 +7,7 @@ one 0 (measured on ai-dynamo 1.6.1; DYN_METRICS_TTFT_MIN and its like).
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -20,6 +21,7 @@ _FINEST, _COARSEST = 1.19, 2.0
 _BELOW, _ABOVE = 16.0, 64.0
 """How far edges reach below the lowest promise and above the highest."""
 MOST_EDGES = 48
+_GRID = 400
 
 
 class Buckets(Record):
@@ -55,15 +57,8 @@ def edges(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(dict.fromkeys((0.0, *list(raw)[1:])))
 
 
-def plan_buckets(prefix: str, promises_ms: Sequence[float]) -> Buckets | None:
-    """Edges with every promise on one; None where nothing is promised.
-
-    The coarsest steps between :data:`_FINEST` and :data:`_COARSEST` that fit; where none fits all promises, those that
-    fit the most.
-    """
-    wanted = sorted({ms / 1000 for ms in promises_ms})
-    if not wanted:
-        return None
+@cache
+def _planned(prefix: str, wanted: tuple[float, ...]) -> Buckets | None:
     best: Buckets | None = None
     for step in _steps(wanted):
         below = math.ceil(math.log(_BELOW) / math.log(step))
@@ -85,13 +80,25 @@ def plan_buckets(prefix: str, promises_ms: Sequence[float]) -> Buckets | None:
     return best
 
 
+def plan_buckets(prefix: str, promises_ms: Sequence[float]) -> Buckets | None:
+    """Edges with every promise on one; None where nothing is promised.
+
+    The coarsest steps between :data:`_FINEST` and :data:`_COARSEST` that fit; where none fits all promises, those that
+    fit the most.
+    """
+    wanted = tuple(sorted({ms / 1000 for ms in promises_ms}))
+    return _planned(prefix, wanted) if wanted else None
+
+
 def _steps(wanted: Sequence[float]) -> list[float]:
     """Candidates, the most legible first: square roots of two, then roots of the ratios between promises."""
     ratios = [b / a for a, b in itertools.pairwise(wanted)]
     whole = wanted[-1] / wanted[0]
     roots = {ratio ** (1 / n) for ratio in (*ratios, whole) for n in range(1, 33) if ratio > 1}
     fitting = sorted((r for r in roots if _FINEST <= r <= _COARSEST), reverse=True)
-    return [2**0.5, *fitting]
+    # Rounding is forgiving, so between those some other step often hits all promises, too.
+    grid = [_COARSEST * (_FINEST / _COARSEST) ** (i / _GRID) for i in range(_GRID + 1)] if len(wanted) > 1 else []
+    return [2**0.5, *fitting, *grid]
 
 
 def covering_edge(edges_seconds: Sequence[float], promise_seconds: float) -> float | None:

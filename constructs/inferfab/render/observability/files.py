@@ -5,6 +5,7 @@ from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.observability.observability import ObservabilityPlan
 from inferfab.render.observability.alerts import alert_group
+from inferfab.render.observability.dashboards import dashboards
 from inferfab.render.observability.fact_rules import fact_group
 from inferfab.render.observability.monitors import monitors_file
 from inferfab.render.observability.recording_rules import cost_group, recording_group
@@ -60,3 +61,27 @@ def observability_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
             image=plan.efa_exporter_image,
         )
     return files
+
+
+def dashboard_files(cell: CellPlan) -> dict[str, str]:
+    """A ConfigMap a dashboard, which Grafana's sidecar finds by its label."""
+    if cell.observability is None:
+        return {}
+    return {
+        f"{board.uid.removeprefix('inferfab-')}.yaml": render(
+            "observability/dashboard.yaml.j2",
+            name=f"{board.uid}-dashboard",
+            namespace=charts()["kube-prometheus-stack"].namespace,
+            file=f"{board.uid}.json",
+            text=board.to_json(),
+        )
+        for board in dashboards(cell, cell.observability)
+    }
+
+
+def preview_page(cell: CellPlan) -> str | None:
+    """The dashboards as a page for people without a Grafana; None for a plan of an earlier release."""
+    if cell.observability is None:
+        return None
+    boards = dashboards(cell, cell.observability)
+    return render("observability/preview.html.j2", cell=cell.name, boards=boards)

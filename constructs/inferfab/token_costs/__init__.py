@@ -1,0 +1,1 @@
+"""What tokens really cost: from the series that cells record, to tables."""
