@@ -15,8 +15,8 @@ import test_rules_gateway
 import test_rules_images
 import test_rules_memory
 import test_rules_models
-import test_rules_observed
 import test_rules_observability
+import test_rules_observed
 import test_rules_placement
 import test_rules_promises_money
 import test_rules_racks
@@ -28,20 +28,7 @@ from rule_examples import EXAMPLES, Fails, Passes, all_examples
 
 from inferfab.checks.explain import all_rules, explain
 
-RULE_FILES = (
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory, test_rules_placement,
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observed,
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_images, test_rules_memory,
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_observability,
-    test_rules_placement,
-    test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_memory, test_rules_models,
-    test_rules_added, test_rules_delivery, test_rules_fabric_engine, test_rules_gateway, test_rules_memory,
-    test_rules_added, test_rules_autoscaling, test_rules_delivery, test_rules_fabric_engine, test_rules_memory,
-    test_rules_placement, test_rules_promises_money, test_rules_racks, test_rules_references, test_rules_serving,
-    test_rules_traffic,
-    test_rules_traffic, test_rules_upgrades,
-)  # fmt: skip
+RULE_FILES = tuple(module for name, module in sorted(globals().items()) if name.startswith("test_rules_"))
 GOLDEN = Path(__file__).with_name("rule_ids.txt")
 
 

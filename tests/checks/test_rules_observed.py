@@ -30,7 +30,7 @@ def granted(vcpus: float, others: float = 0) -> Bend:
     return bend
 
 
-@examples("IF-OBS-001")
+@examples("IF-PRE-001")
 def test_quotas_hold() -> Iterator[Example]:
     """p5en has 192 vCPUs: what is desired above the quota is an error, what only max asks for a warning."""
     yield Passes(DIS)
@@ -52,7 +52,7 @@ def reservation(**what: Any) -> Bend:
 IN_RESERVATION = DIS.set("pools.chat.capacity", {"kind": "reservation", "id": RESERVED})
 
 
-@examples("IF-OBS-002")
+@examples("IF-PRE-002")
 def test_reservations_hold() -> Iterator[Example]:
     """A reservation that nobody looked up says nothing."""
     at = "pools.chat.capacity"
@@ -71,7 +71,7 @@ def sold(there: bool) -> Bend:
     return bend
 
 
-@examples("IF-OBS-003")
+@examples("IF-PRE-003")
 def test_zones_sell() -> Iterator[Example]:
     """Only what was looked up and not found is a fault."""
     yield Passes(DIS, bend=seen())
@@ -79,7 +79,7 @@ def test_zones_sell() -> Iterator[Example]:
     yield Fails(DIS, "cells.east-b.zone", ("does not sell p5en.48xlarge", "`chat`"), bend=sold(False))
 
 
-@examples("IF-OBS-004")
+@examples("IF-PRE-004")
 def test_reservations_are_near() -> Iterator[Example]:
     """p5en tells three layers: two that are shared leave the last open."""
     yield Passes(IN_RESERVATION, bend=seen())

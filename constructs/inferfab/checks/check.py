@@ -34,8 +34,8 @@ import inferfab.checks.names
 import inferfab.checks.network_sizes
 import inferfab.checks.networks
 import inferfab.checks.node_groups
-import inferfab.checks.observed
 import inferfab.checks.observability
+import inferfab.checks.observed
 import inferfab.checks.offers
 import inferfab.checks.parallelism
 import inferfab.checks.placement

@@ -16,7 +16,7 @@ _PREFLIGHT = "run `inferfab preflight` anew, and name its file by --observed"
 
 
 @rule(
-    "IF-OBS-001",
+    "IF-PRE-001",
     "more than the account's quota",
     joins=("cloud",),
     why="EC2 and EKS refuse whatever is above a quota, and a raise of GPU quotas takes days.",
@@ -53,7 +53,7 @@ def _of(ask: QuotaAsk) -> YamlPath:
 
 
 @rule(
-    "IF-OBS-002",
+    "IF-PRE-002",
     "a reservation that does not hold what the plan takes from it",
     joins=("cloud",),
     why="nodes of a reserved group start in their reservation and nowhere else: if it is not there, is of another "
@@ -89,7 +89,7 @@ def _capacity_path(facts: Facts, group: NodeGroupPlan) -> YamlPath:
 
 
 @rule(
-    "IF-OBS-003",
+    "IF-PRE-003",
     "a machine type that the zone does not sell",
     joins=("cloud",),
     why="not every zone of a region has every machine type, and EFA and RoCE do not leave a zone.",
@@ -112,7 +112,7 @@ def zones_sell_machines(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-OBS-004",
+    "IF-PRE-004",
     "a pool that moves KV cache in a reservation that is spread out",
     joins=("cloud", "fabric", "promise"),
     severity="info",

@@ -21,7 +21,7 @@ FAMILIES = {
     "MEM": "Memory",
     "NAM": "Names",
     "NET": "Networks",
-    "OBS": "What preflight saw in the account",
+    "PRE": "What preflight saw in the account",
     "OBS": "Observability",
     "PLC": "Placement",
     "POD": "Pods, images, ports and volumes",
