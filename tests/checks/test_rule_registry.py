@@ -2,33 +2,16 @@
 
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-
-# Importing a module of rules enters its examples.
-import test_rules_added
-import test_rules_autoscaling
-import test_rules_delivery
-import test_rules_fabric_engine
-import test_rules_gateway
-import test_rules_images
-import test_rules_memory
-import test_rules_models
-import test_rules_observability
-import test_rules_observed
-import test_rules_placement
-import test_rules_promises_money
-import test_rules_racks
-import test_rules_references
-import test_rules_serving
-import test_rules_traffic
-import test_rules_upgrades
 from rule_examples import EXAMPLES, Fails, Passes, all_examples
 
 from inferfab.checks.explain import all_rules, explain
 
-RULE_FILES = tuple(module for name, module in sorted(globals().items()) if name.startswith("test_rules_"))
+# Importing a module of rules enters its examples.
+RULE_FILES = tuple(import_module(path.stem) for path in sorted(Path(__file__).parent.glob("test_rules_*.py")))
 GOLDEN = Path(__file__).with_name("rule_ids.txt")
 
 
