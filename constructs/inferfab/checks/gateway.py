@@ -9,6 +9,7 @@ from inferfab.checks.registry import Problem, rule
 from inferfab.checks.remedies import plain
 from inferfab.environment.gateway import GlobalLimits
 from inferfab.environment.problems import meant
+from inferfab.findings import YamlPath
 from inferfab.plan.gateway.gateway import MIB, authentication_of
 from inferfab.plan.tiers import DEFAULT_TIERS
 
@@ -160,7 +161,7 @@ def tiers_are_there(facts: Facts) -> Iterator[Problem]:
     pools = {name for cell in environment.cells.values() for name in cell.pools}
     served = {environment.pools[name].tier for name in pools if name in environment.pools}
     whole = len(environment.pools) == len(facts.loaded.declared["pools"])
-    named = [(("gateway", "tiers", tier), tier) for tier in environment.gateway.tiers]
+    named: list[tuple[YamlPath, str]] = [(("gateway", "tiers", tier), tier) for tier in environment.gateway.tiers]
     named += [(("tenants", name, "tiers", tier), tier) for name, t in environment.tenants.items() for tier in t.tiers]
     for path, tier in named:
         if tier not in declared:

@@ -193,3 +193,15 @@ def test_a_difference_names_what_changed_at_the_gateways() -> None:
     after = changed("prod", r"priority: \{share_percent: 60\}", "priority: {share_percent: 30}")
     found = {(c.subject, c.what) for c in difference(fleet("prod"), after).changes}
     assert found == {(f"gateways of {c.name}", "tenant assistant in priority") for c in after.cells}
+
+
+def test_behind_a_router_over_tiers_the_gateways_refuse() -> None:
+    """Priority of prod: 8 decode workers at most, each with 256 places and a queue of 4 x 256: 10,240. Its routers have
+    no limit, for Dynamo would tell of it as 400. Three instances: two have to hold it."""
+    found = changed("prod", r"(?m)^    zone: us-east-1a$", "    zone: us-east-1a\n    gateways: {replicas: 3}")
+    cell = found.cells[0]
+    policies = {g.route: g.router_policy for g in cell.serving.graphs if g.router_policy}
+    assert policies["chat-priority-decode"].request_queue_limit_per_worker is None
+    assert policies["documents"].request_queue_limit_per_worker == 512
+    (tier,) = [t for t in cell.gateway.tiers if t.tier == "priority"]
+    assert tier.parallel_requests == 10_240 // 2

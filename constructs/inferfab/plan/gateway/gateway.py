@@ -160,6 +160,7 @@ def plan_gateway(
                 pools,
                 models,
                 flow_connections=locality.flows.connections,
+                instances=sum(group.replicas for group in groups),
             )
             for tier in served
         ),

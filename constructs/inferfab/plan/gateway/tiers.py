@@ -9,7 +9,7 @@ from inferfab.plan.aws_names import fit
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.served import ModelPlan
-from inferfab.plan.serving.admission import QUEUE_FACTORS, by_rank, places_of
+from inferfab.plan.serving.admission import QUEUE_FACTORS, by_rank, places_of, queue_limit
 from inferfab.plan.serving.entries import EntryPlan
 from inferfab.plan.serving.global_router import TierTarget
 from inferfab.plan.serving.planner import itl_target_ms
@@ -43,6 +43,8 @@ class RoutePlan(Record):
     selects: dict[str, str]
     target: TierTarget | None
     """What requests are tagged with, in place of whatever they bring."""
+    holds: PositiveInt
+    """Requests that its engines and their queues hold at the pool's largest size."""
 
 
 class AffinityPlan(Record):
@@ -67,7 +69,9 @@ class TierGatePlan(Record):
     least_timeout_seconds: PositiveFloat
     """What the tier's own workload needs at its promises."""
     parallel_requests: PositiveInt
-    """That one gateway instance has under way to one Service: no less than what engines and queues hold."""
+    """That one gateway instance has under way to one Service; more get 503. What engines and queues hold (of the model
+    that holds most); where the gateways are to refuse, over all instances but one: with one gone the others still let
+    all of it in."""
     connections: PositiveInt
     """To one Service. HTTP/1.1: one connection a request, so a single flow's limit binds one answer only."""
     queue_factor: PositiveInt
@@ -103,12 +107,24 @@ def plan_tier_gate(
     models: dict[str, ModelPlan],
     *,
     flow_connections: int,
+    instances: int,
 ) -> TierGatePlan:
-    """:param flow_connections: least number of connections that carry the cell's traffic (plan/locality)."""
+    """
+    :param flow_connections: least number of connections that carry the cell's traffic (plan/locality).
+    :param instances: gateway instances of the cell.
+    """
     mine = tuple(p for p in pools if p.tier == tier.name)
     context = max(models[name].context_tokens for p in mine for name in p.models)
     factor = by_rank(QUEUE_FACTORS, tier.rank)
-    parallel = max(_LEAST_PARALLEL, sum(_places(p) for p in mine) * (1 + factor))
+    held = {
+        name: max(1, sum(_held(p, tier.rank, gate) for p in mine if name in p.models))
+        for p in mine
+        for name in p.models
+    }
+    # Where Dynamo refuses by itself the gateway leaves it alone.
+    whole = max(held.values())
+    routed = any(entry.target for entry in entries if entry.tier == tier.name)
+    parallel = math.ceil(whole / max(1, instances - 1)) if routed else max(_LEAST_PARALLEL, whole)
     workloads = [p.workload for p in mine]
     return TierGatePlan(
         tier=tier.name,
@@ -123,6 +139,7 @@ def plan_tier_gate(
                 port=entry.port,
                 selects=entry.selects,
                 target=entry.target,
+                holds=held[entry.model],
             )
             for entry in entries
             if entry.tier == tier.name
@@ -138,12 +155,17 @@ def plan_tier_gate(
     )
 
 
-def _places(pool: PoolPlan) -> int:
-    """Requests that the pool's engines work on at its largest."""
-    writing = [r for r in pool.roles if r.role != "prefill"]
-    if writing:
-        return sum(r.workers.max * places_of(r.engine.arguments) for r in writing)
-    return sum(pool.shared.packing.instances.values()) * 256 if pool.shared else 0
+def _held(pool: PoolPlan, rank: int, gate: TierGate | None) -> int:
+    """Requests that the pool's engines work on at its largest, and that wait for them."""
+    found = 0
+    for role in pool.roles:
+        if role.role != "prefill":
+            places = places_of(role.engine.arguments)
+            found += role.workers.max * (places + queue_limit(gate, rank, places))
+    if pool.shared:
+        places = places_of(())
+        found += sum(pool.shared.packing.instances.values()) * (places + queue_limit(gate, rank, places))
+    return found
 
 
 def pods_service(route: RoutePlan, rack: str | None) -> str:

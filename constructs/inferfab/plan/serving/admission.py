@@ -2,6 +2,11 @@
 
 A router that is full answers 529 (``request_queue_limit_per_worker`` of a policy class; seen with ai-dynamo 1.6.1 and
 its mock engine, tests/rehearse/test_shedding.py), which the gateway hands on as 503 with ``Retry-After``.
+
+Not behind a router over tiers: there 1.6.1 tells the client of a full queue as HTTP 400 "Invalid request" (seen with
+real processes, ten requests at once to queues of one: eight times 400), which no client tries again. So routers of such
+pools have no limit, and gateways let no more in than engines and queues of that length would hold
+(:mod:`inferfab.plan.gateway.tiers`).
 """
 
 from collections.abc import Iterable

@@ -139,7 +139,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
             prefix_caching=_tells(workers),
             routers=front.replicas,
             prefill_only=names == ("prefill",),
-            queue_limit=at.queue_limit(tier.name, workers),
+            queue_limit=None if routed else at.queue_limit(tier.name, workers),
         ),
         planner=asked,
         kv_transfer_policy=policy,

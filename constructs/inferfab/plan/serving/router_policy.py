@@ -23,15 +23,16 @@ class RouterPolicy(Record):
     prefill_busy_threshold_frac: PositiveFloat = 1.0
     """A request waits in the router while every worker has this share of a forward pass of prompt tokens to read."""
     request_queue_limit_per_worker: PositiveInt | None = None
-    """So many requests wait for each worker; more are refused with 529. None in plans of earlier releases: no end."""
+    """So many requests wait for each worker; more are refused with 529. None: no end, behind a router over
+    tiers and in plans of earlier releases."""
 
 
 def router_policy(
-    tier: str, *, prefix_caching: bool, routers: int, prefill_only: bool, queue_limit: int
+    tier: str, *, prefix_caching: bool, routers: int, prefill_only: bool, queue_limit: int | None
 ) -> RouterPolicy:
     """
     :param prefill_only: the graph has no workers that write answers.
-    :param queue_limit: requests that wait for each worker (:mod:`inferfab.plan.serving.admission`).
+    :param queue_limit: requests that wait for each worker (:mod:`inferfab.plan.serving.admission`); None: no end.
     """
     return RouterPolicy(
         family=tier,

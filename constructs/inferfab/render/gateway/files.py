@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfab.catalog.charts import charts, image
+from inferfab.catalog.system_nodes import system_node_facts
 from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
@@ -49,6 +50,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             rack_label=RACK_LABEL,
             priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
             drain_seconds=DRAIN_SECONDS,
+            asks=system_node_facts().gateway,
         ),
     )
     yield "service.yaml", render("gateway/service.yaml.j2", gateway=gateway, google=cell.cloud == "gcp")

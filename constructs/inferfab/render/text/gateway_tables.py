@@ -63,8 +63,8 @@ def _tiers(fleet: FleetPlan) -> "Table | None":
         "refused", "a cache is worth",
         right=("longest request", "under way"),
     )  # fmt: skip
-    for (tier, *rest), cells in rows.items():
-        table.add_row(plain(tier), plain(", ".join(cells)), *rest)
+    for (name, *rest), cells in rows.items():
+        table.add_row(plain(name), plain(", ".join(cells)), *rest)
     return table if table.row_count else None
 
 
@@ -82,7 +82,7 @@ def _tier(cell: CellPlan, tier: TierGatePlan) -> tuple[str, ...]:
         plain(tier.hostname),
         f"{tier.timeout_seconds:,} s",
         f"{tier.parallel_requests:,}",
-        " to ".join(f"{n:,}" for n in dict.fromkeys((waits[0], waits[-1]))) if waits else "-",
+        " to ".join(f"{n:,}" for n in dict.fromkeys((waits[0], waits[-1]))) if waits else "no end; gateways refuse",
         f"503, try again in {tier.retry_after_seconds} s",
         f"{tier.affinity.imbalance_tokens:,} tokens of work",
     )
