@@ -22,6 +22,7 @@ from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.images import ImageSource
 from inferfab.render.mirrored_values import UnknownChart, mirrored_values
 from inferfab.render.rendering import rendered_files
+from programs import tool
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid")
@@ -374,12 +375,47 @@ def test_other_tools_and_registries(tools: Path) -> None:
     """crane and docker copy too; outside of ECR nobody calls AWS; another word is refused."""
     source = ImageSource(mirror="registry.example.com:5000/all")
     text = mirror_script(inventory(fleet("dev", source.mirror, None)), source)
-    for tool, copy in (("crane", "crane copy "), ("docker", "docker buildx imagetools create --tag ")):
+    for program, copy in (("crane", "crane copy "), ("docker", "docker buildx imagetools create --tag ")):
         (tools / "calls").unlink(missing_ok=True)
-        code, err, calls = run_script(tools, text, COPY_WITH=tool)
+        code, err, calls = run_script(tools, text, COPY_WITH=program)
         assert code == 0, err
         assert any(line.startswith(copy) for line in calls)
         assert not any(line.startswith("aws ") for line in calls)
     code, err, _ = run_script(tools, text, COPY_WITH="rsync")
     assert code == 2
     assert "rsync" in err
+
+
+def test_a_login_where_images_come_from(tools: Path) -> None:
+    """The EFA plugin's image is in AWS's own ECR, which wants one whatever the mirror is."""
+    code, err, calls = run_script(tools, mirror_script(listed("prod"), SOURCE))
+    assert code == 0, err
+    host = "602401143452.dkr.ecr.us-west-2.amazonaws.com"
+    assert f"skopeo login --username AWS --password-stdin {host}" in calls
+    assert "aws ecr get-login-password --region us-west-2" in calls
+
+
+def test_images_of_a_chart_as_helm_renders_it(tools: Path, tmp_path: Path) -> None:
+    """The step that asks the chart, with the real helm and a chart of three ways to write an image."""
+    helm = tool("helm")
+    chart = tmp_path / "c"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: c\nversion: 1.0.0\n")
+    (chart / "values.yaml").write_text("image: {registry: quay.io}\n")
+    (chart / "templates" / "pod.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
+        f"    - image: {MIRROR}/quay.io/a/b:1\n      name: a\n"
+        f'    - name: b\n      image: "{MIRROR}/quay.io/c/d:2"\n'
+        "    - name: c\n      image: {{ .Values.image.registry }}/left/out:3\n"
+    )
+    stand_in = tools / "bin" / "helm"
+    stand_in.write_text(
+        f'#!/bin/sh\ncase "$1" in\n  pull) while [ "$1" != --destination ]; do shift; done; '
+        f'"{helm}" package "{chart}" --destination "$2" >/dev/null ;;\n  template) exec "{helm}" "$@" ;;\n'
+        "  show) exit 1 ;;\n  registry) cat >/dev/null ;;\nesac\n"
+    )
+    found = listed("dev").model_copy(update={"images": (), "charts": listed("dev").charts[:1]})
+    code, err, calls = run_script(tools, mirror_script(found, SOURCE))
+    copied = [line.split()[-1] for line in calls if line.startswith("skopeo copy")]
+    assert copied == [f"docker://{MIRROR}/quay.io/{name}" for name in ("a/b:1", "c/d:2")]
+    assert code == 1 and "quay.io/left/out:3" in err

@@ -274,6 +274,41 @@ def test_blue_green_on_reserved_machines_drains_first() -> None:
     assert any("blue/green is impossible" in note for note in first.notes)
 
 
+# Graphs that stand beside each other
+
+
+def test_a_new_graph_stands_beside_the_old_and_takes_its_place() -> None:
+    """As another engine pair does behind a router over tiers; here another revision of a model.
+
+    The operator first; on reserved machines the traffic goes before; the old graph is deleted last, after a look.
+    """
+    from inferfab.upgrade.upgrade import _engine_steps, _new_graphs
+
+    before = plan_of(text_of("prod"))
+    tree = yaml.safe_load(text_of("prod"))
+    tree["models"]["llama-70b"]["revision"] = "f" * 40
+    after = plan_of(yaml.safe_dump(tree))
+    new = _new_graphs(before, after)
+    assert new and all("chat" in name or "llama-70b" in name for name in new)
+    steps = [s for s in _engine_steps(before, after, target_of("dynamo=1.6.1")) if s.where == "use1-b"]
+    titles = [step.title for step in steps]
+    assert titles[0].startswith("Operator of Dynamo")
+    assert titles[1].startswith("Take the cell's traffic away")
+    assert {k.tier for k in steps[1].keeps} == {"priority", "standard"} and not any(
+        k.left_in_cell for k in steps[1].keeps
+    )
+    ours = [name for name in new if name.startswith("use1-b/")]
+    assert titles[2].startswith(f"Graphs: {len(ours)} new beside the old")
+    assert titles[3].startswith("Drain and delete")
+    assert steps[3].commands[0] == "inferfab verify prod --cell use1-b"
+    old = {g.name for c in before.cells if c.name == "use1-b" for g in c.serving.graphs}
+    gone = {command.split()[-1] for command in steps[3].commands[1:]}
+    assert gone <= old and len(gone) == len(ours)
+    found = differing(before, after)
+    # Serving alone changes in the cells; GPU nodes are not touched.
+    assert not any(a.startswith("aws_eks_node_group") for changes in found.values() for a in changes)
+
+
 # What is refused
 
 

@@ -27,6 +27,7 @@ def mirror_script(found: Inventory, source: ImageSource) -> str:
         host=host,
         path=path,
         ecr=ecr_of(source.mirror),
+        sources=_logins(found, host),
         images=[one.reference for one in found.images if one.tag or one.digest],
         unknown=[one.public for one in found.images if not one.tag and not one.digest],
         charts=[
@@ -41,6 +42,13 @@ def mirror_script(found: Inventory, source: ImageSource) -> str:
         ],
         charts_repository=source.charts,
     )
+
+
+def _logins(found: Inventory, mirror_host: str) -> list[dict[str, str]]:
+    """Registries of ECR that images come from: also AWS's own want a login, of any account."""
+    hosts = {one.public.partition("/")[0] for one in found.images} - {mirror_host}
+    known = ((host, ecr_of(host)) for host in sorted(hosts))
+    return [{"host": host, "region": ecr.region} for host, ecr in known if ecr is not None]
 
 
 def _for_helm(values: dict[str, Any]) -> str:
