@@ -91,7 +91,7 @@ def factors(name: str, tier: str, spill: str = "") -> dict[str, AvailabilityFact
 
 def test_factors_by_hand() -> None:
     """Three equal cells at 60 %: two must be up. A cell's loss is 150 s; two gateways of 99.5 %; two routers; 0.2 bad
-    changes a month of 75 minutes.
+    changes a month, seen after 30 minutes in a quarter of the traffic and back 15 later.
     """
     found = factors("prod", "priority")
     cell = 0.005
@@ -100,8 +100,11 @@ def test_factors_by_hand() -> None:
     assert found["regions"].unavailability == pytest.approx(0.0001, rel=1e-6)
     assert found["names"].unavailability == pytest.approx(0.005 / 4 * 150 / 3600, rel=1e-6)
     assert found["gateways"].unavailability == found["routers"].unavailability == pytest.approx(0.005**2)
-    assert found["changes"].minutes_per_month == pytest.approx(4 * 0.05 * 75)
-    assert found["changes"].unavailability == pytest.approx(15 / (730 * 60))
+    assert found["changes"].minutes_per_month == pytest.approx(4 * 0.05 * 45 * 0.25)
+    assert found["changes"].unavailability == pytest.approx(2.25 / (730 * 60))
+    # Without a rollout they are everywhere, until a person has seen them after an hour.
+    unjudged = factors("prod-hybrid", "priority")["changes"]
+    assert unjudged.minutes_per_month == pytest.approx(4 * 0.05 * 75) and "no rollout" in unjudged.how
 
 
 def test_stranded_requests() -> None:

@@ -98,8 +98,9 @@ class Runner:
         programs.mkdir()
         self.log.touch()
         note = f'echo "$(basename "$0") $*" >> {self.log}\n'
-        for name in ("terraform", "aws", "git", "gh", "gcloud"):
+        for name in ("terraform", "aws", "gh", "gcloud"):
             self._program(programs / name, note)
+        self._program(programs / "git", note + '[ "$1" != diff ]\n')
         self._program(
             programs / "kubectl",
             note
@@ -212,6 +213,14 @@ def test_retire_takes_only_what_is_not_planned(runner: Runner) -> None:
         "kubectl delete dynamographdeployments --namespace serving old-graph-000000",
         "kubectl delete configmaps,poddisruptionbudgets --namespace serving --selector inferfab/graph=old-graph-000000",
     ]
+
+
+def test_without_a_plan_nothing_is_deleted(runner: Runner) -> None:
+    """A cell that the checkout does not have, and a plan that cannot be made."""
+    assert runner.run("retire", "new", CELL="usw2-c").returncode == 0
+    (runner.folder / "new" / ".venv" / "bin" / "inferfab").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert runner.run("retire", "new").returncode != 0
+    assert not any(" delete " in line for line in runner.noted())
 
 
 def test_the_pull_request_has_the_file_as_it_was(runner: Runner) -> None:
