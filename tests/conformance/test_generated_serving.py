@@ -5,6 +5,7 @@ from hypothesis import Phase, given, settings
 
 from inferfab.environment.environment import Environment
 from inferfab.plan.fleet import plan
+from inferfab.render.gateway import gateway_files
 from inferfab.render.serving import serving_files
 from strategies import environments, quick
 
@@ -29,5 +30,9 @@ def test_generated_fleets_pass_the_proofs(environment: Environment) -> None:
         files = serving_files(fleet, cell)
         found = {name: problems for name in WITHOUT_PROCESSES if (problems := PROOFS[name](files))}
         assert not found, found
-        for text in files.values():
+        gateway = gateway_files(cell)
+        assert bool(gateway) == bool(cell.gateway.groups)
+        wrong = PROOFS["objects"](gateway)
+        assert not wrong, wrong
+        for text in (*files.values(), *gateway.values()):
             assert_same_in_yaml_1_1_and_1_2(text)
