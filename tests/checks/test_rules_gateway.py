@@ -129,7 +129,7 @@ def test_somebody_has_a_key() -> Iterator[Example]:
 def test_racks_are_seen() -> Iterator[Example]:
     """Pods carry their zone since 1.35."""
     old = RACKS.set("cells.dc1.cluster", {"kubernetes": "1.34"})
-    yield Fails(old, "cells.dc1.cluster.kubernetes", ("1.34", "rack"), fix_says=("1.35",))
+    yield Fails(old, "cells.dc1.cluster.kubernetes", ("1.34", "rack"), "warning", fix_says=("1.35",))
     yield Passes(RACKS)
     yield Passes(PLAIN.set(f"cells.{CELL}.cluster", {"kubernetes": "1.34"}))
 

@@ -1,9 +1,13 @@
 """What inferfab renders for the gateways, against the closed CRDs of those that read it."""
 
+import json
+import os
 import re
+import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +17,7 @@ from inferfab.plan.fleet import FleetPlan, plan
 from inferfab.render.gateway import gateway_files
 
 from .kinds import schema_problems
+from .shared_folder import shared
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ("dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid")
@@ -120,3 +125,29 @@ def test_a_tier_that_no_tenant_names_is_closed(more: str) -> None:
         for tier, spec in policies.items():
             if tier != "tier-priority":
                 assert spec["authorization"] == {"defaultAction": "Deny"}
+
+
+@pytest.mark.slow
+def test_the_rules_that_crds_make_hold() -> None:
+    """CEL rules of the real CRDs over every object of every fleet here, and one that a broken object breaks."""
+    python = os.environ.get("CEL_PYTHON")
+    if python is None:
+        pytest.skip("no CEL engine: name a python that has cel-python and PyYAML in CEL_PYTHON")
+    folder = shared("data/crds/gateway-api/gatewayapi-crds.yaml").parents[1]
+    found = [d for name, more in FLEETS for cell in fleet(name, more).cells for _, d in documents(gateway_files(cell))]
+    said = _cel(python, folder, found)
+    assert said["refused"] == [] and said["unread"] == []
+    assert said["asked"] > 2000
+    policy = next(d for d in found if d["kind"] == "BackendTrafficPolicy")
+    broken = json.loads(json.dumps(policy))
+    broken["spec"]["targetRefs"][0]["kind"] = "Service"
+    assert any("targetRefs[*].kind" in line for line in _cel(python, folder, [broken])["refused"])
+
+
+def _cel(python: str, folder: Path, objects: list[dict[str, object]]) -> dict[str, Any]:
+    tool = Path(__file__).with_name("cel_tool.py")
+    done = subprocess.run(
+        [python, str(tool), str(folder)], input=json.dumps(objects), capture_output=True, text=True, check=True
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer

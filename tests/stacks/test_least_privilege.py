@@ -194,3 +194,35 @@ def test_managed_policies_are_the_few_that_eks_asks_for(name: str) -> None:
         "AmazonEKS_CNI_Policy",
         "AmazonEBSCSIDriverPolicy",
     }
+
+
+def test_certificates_may_be_proven_for_the_cells_own_names_only() -> None:
+    """cert-manager writes TXT records of the tiers' challenges and of the cell's, and nothing else in the zone."""
+    document = stacks("prod")["prod-use1-a-foundation"]
+    found = []
+    for _, policy in every({"": document}, "aws_iam_role_policy"):
+        found += [s for s in json.loads(policy["policy"])["Statement"] if "route53" in json.dumps(s)]
+    (writes,) = [s for s in found if s["Action"] == ["route53:ChangeResourceRecordSets"]]
+    assert writes["Condition"] == {
+        "ForAllValues:StringEquals": {
+            "route53:ChangeResourceRecordSetsNormalizedRecordNames": [
+                f"_acme-challenge.{name}.llm.example.com" for name in ("priority", "standard", "batch", "use1-a")
+            ],
+            "route53:ChangeResourceRecordSetsRecordTypes": ["TXT"],
+        }
+    }
+
+
+def test_external_secrets_may_read_the_keys_of_tenants_by_name() -> None:
+    """Those of prod, and no pattern that takes in another's."""
+    document = stacks("prod")["prod-use1-a-foundation"]
+    arns = [
+        arn
+        for _, policy in every({"": document}, "aws_iam_role_policy")
+        for s in json.loads(policy["policy"])["Statement"]
+        if "secretsmanager:GetSecretValue" in s["Action"]
+        for arn in s["Resource"]
+    ]
+    assert [arn.split(":secret:")[1] for arn in arns] == [
+        f"prod/tenants/{name}-??????" for name in ("assistant", "search", "reports")
+    ]

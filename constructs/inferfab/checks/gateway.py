@@ -255,10 +255,11 @@ def somebody_has_a_key(facts: Facts) -> Iterator[Problem]:
 @rule(
     "IF-GTW-010",
     "racks whose pods do not know where they are",
+    severity="warning",
     stage="reference",
     joins=("environment", "cluster", "pod"),
     why="gateways find the pods of their rack by the label that Kubernetes copies from the node; an older one does "
-    "not, so every rack would seem empty and no request would be answered.",
+    "not, so every rack would seem empty and requests would go to any of them.",
     do="use Kubernetes 1.35 or newer for a cell with racks.",
     source="KEP-4742, node topology labels on pods: on by default since 1.35",
 )

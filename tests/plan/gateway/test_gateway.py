@@ -134,9 +134,10 @@ def test_racks_prefer_their_own_then_the_adjacent_and_no_other_cell() -> None:
     for rack, neighbours in order.items():
         (rule,) = routes[f"priority-{rack}"]["rules"]
         found = sorted(rule["backendRefs"], key=lambda b: b["priority"])
-        zones = [services[b["name"]]["selector"]["topology.kubernetes.io/zone"] for b in found]
-        assert zones == [rack, *neighbours]
-        assert [b["priority"] for b in found] == [0, 1, 2, 3]
+        zones = [services[b["name"]]["selector"].get("topology.kubernetes.io/zone") for b in found]
+        # At last pods of the cell whose rack is not known.
+        assert zones == [rack, *neighbours, None]
+        assert [b["priority"] for b in found] == [0, 1, 2, 3, 4]
     for name, spec in objects(cell, "EnvoyProxy").items():
         pod = spec["provider"]["kubernetes"]["envoyDeployment"]["pod"]
         assert pod["nodeSelector"] == {"inferfab/rack": name.removeprefix("gateway-")}
@@ -205,3 +206,23 @@ def test_behind_a_router_over_tiers_the_gateways_refuse() -> None:
     assert policies["documents"].request_queue_limit_per_worker == 512
     (tier,) = [t for t in cell.gateway.tiers if t.tier == "priority"]
     assert tier.parallel_requests == 10_240 // 2
+
+
+def test_frontends_of_a_router_over_tiers_stand_in_no_rack() -> None:
+    """They are on system nodes, whose zone is the cloud's: a rack's selector would find none of them."""
+    tree = yaml.safe_load((ENVIRONMENTS / "prod-hybrid.yaml").read_text(encoding="utf-8"))
+    tree["tiers"]["standard"] = {"workload": {"prompt_tokens": 1500, "output_tokens": 300}}
+    chat = tree["pools"]["chat"]
+    for part in ("prefill", "decode"):
+        chat[part]["replicas"] = {"desired": 4}
+    tree["pools"]["slow"] = json.loads(json.dumps(chat)) | {"tier": "standard"}
+    tree["cells"]["dc1"]["pools"]["slow"] = None
+    environment = load_text(yaml.safe_dump(tree, sort_keys=False)).environment
+    assert environment is not None
+    cell = plan(environment).cells[0]
+    assert all(route.target for tier in cell.gateway.tiers for route in tier.routes)
+    services = objects(cell, "Service")
+    for spec in objects(cell, "AIGatewayRoute").values():
+        (backend,) = spec["rules"][0]["backendRefs"]
+        assert "priority" not in backend
+        assert "topology.kubernetes.io/zone" not in services[backend["name"]]["selector"]

@@ -136,7 +136,8 @@ def plan_gateway(
     """Decide the entrance of a cell whose serving is decided."""
     asked, cell = environment.gateway, environment.cells[cell_name]
     domain = environment.routing.domain if environment.routing else f"{environment.name}.internal"
-    served = [tier for tier in tiers.values() if any(p.tier == tier.name for p in pools)]
+    # A tier of which nothing stands here yet (a pool without a node) has nowhere to lead.
+    served = [tier for tier in tiers.values() if any(entry.tier == tier.name for entry in serving.entries)]
     groups = _groups(cell.gateways.replicas, racks)
     authentication = authentication_of(environment)
     longest = max((models[name].context_tokens for p in pools for name in p.models), default=1)

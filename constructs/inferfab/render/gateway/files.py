@@ -16,6 +16,8 @@ from inferfab.render.templates import render
 
 TENANT_HEADER = "x-inferfab-tenant"
 """Whose a request is: set by the gateway from its credential."""
+_HEALTH = "0-health"
+"""Listener of the cell's own name; names of tiers begin with a letter."""
 STRIPPED = (
     "x-tenant-id",
     "x-worker-instance-id",
@@ -31,8 +33,9 @@ STRIPPED_PREFIXES = ("x-inferfab-", "x-dynamo-", "x-ai-eg-", "x-gateway-")
 
 
 def gateway_files(cell: CellPlan) -> dict[str, str]:
-    """Every object of the release: relative path to YAML text; empty for a cell without gateways."""
-    return dict(sorted(_files(cell))) if cell.gateway.groups else {}
+    """Every object of the release: relative path to YAML text; empty for a cell without gateways, or without anything
+    behind them."""
+    return dict(sorted(_files(cell))) if cell.gateway.groups and cell.gateway.tiers else {}
 
 
 def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
@@ -144,7 +147,7 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
         return {"name": name, "hostname": hostname, "why": why, "secret": own or f"tls-{name}", "names": names}
 
     tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
-    return [*tiers, listener("cell", gateway.hostname, "The cell's own name: its health, and nothing else.")]
+    return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]
 
 
 def _group(cell: CellPlan, group: GatewayGroup) -> dict[str, Any]:

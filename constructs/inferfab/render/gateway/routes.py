@@ -28,12 +28,11 @@ def nvext(target: TierTarget | None) -> str:
 
 
 def backends(gateway: GatewayPlan) -> list[dict[str, Any]]:
-    """A headless Service for each model of a tier, in each rack."""
+    """A headless Service for each model of a tier, over all its pods and over those of each rack."""
     found = []
     for tier in gateway.tiers:
         for route in tier.routes:
-            for group in gateway.groups:
-                rack = group.rack
+            for rack in (None, *_racks(gateway, route)):
                 service = pods_service(route, rack)
                 where = f" in {rack}" if rack else ""
                 found.append(
@@ -46,6 +45,11 @@ def backends(gateway: GatewayPlan) -> list[dict[str, Any]]:
                     }
                 )
     return found
+
+
+def _racks(gateway: GatewayPlan, route: RoutePlan) -> tuple[str, ...]:
+    """Racks that the pods of a route stand in; frontends of a router over tiers stand on system nodes."""
+    return () if route.target else tuple(group.rack for group in gateway.groups if group.rack)
 
 
 def routes(gateway: GatewayPlan) -> list[dict[str, Any]]:
@@ -73,8 +77,11 @@ def routes(gateway: GatewayPlan) -> list[dict[str, Any]]:
 
 
 def _backends(route: RoutePlan, group: GatewayGroup) -> list[dict[str, Any]]:
-    if group.rack is None:
+    """Its own rack, then the others in their order, at last whoever answers in the cell."""
+    if group.rack is None or route.target is not None:
         return [{"service": route.service, "priority": None, "why": ""}]
     order = (group.rack, *group.spills_to)
     why = ["Its own rack."] + [f"Only while no rack before {rack} answers." for rack in order[1:]]
-    return [{"service": pods_service(route, rack), "priority": n, "why": why[n]} for n, rack in enumerate(order)]
+    found = [{"service": pods_service(route, rack), "priority": n, "why": why[n]} for n, rack in enumerate(order)]
+    last = "Only while none does: pods whose rack is not known, of this cell too."
+    return [*found, {"service": route.service, "priority": len(order), "why": last}]
