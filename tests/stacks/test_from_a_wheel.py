@@ -65,13 +65,20 @@ def test_it_all_came_from_the_wheel(installed: Path, folder: Path) -> None:
 import importlib.util, inferfab, inferfab.synthesis as s, inferfab.render.templates as t
 print(s.stacks_package().__file__)
 print(t.template_folder())
-print([n for n in ("cdktn", "boto3", "pytest", "cdktf_cdktf_provider_aws", "stacks") if importlib.util.find_spec(n)])
+print([n for n in ("cdktn", "moto", "pytest", "cdktf_cdktf_provider_aws", "stacks") if importlib.util.find_spec(n)])
 """
     stacks, templates, others = run(installed / "python", "-c", code, cwd=folder).stdout.split("\n")[:3]
     site = installed.parent / "lib"
     assert Path(stacks).is_relative_to(site) and Path(stacks).parent.name == "stacks"
     assert Path(templates).is_relative_to(site)
     assert others == "[]"
+
+
+def test_what_asks_an_account_came_along(installed: Path, folder: Path) -> None:
+    """boto3, and the data of preflight: without credentials there is one message, and the policy needs none."""
+    policy = run(installed / "inferfab", "preflight", "--policy", cwd=folder).stdout
+    assert "servicequotas:GetServiceQuota" in policy
+    run(installed / "python", "-c", "import inferfab.preflight.aws, inferfab.adopt.imports", cwd=folder)
 
 
 def test_the_checkout_writes_the_same(folder: Path, tmp_path: Path) -> None:
