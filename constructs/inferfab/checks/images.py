@@ -55,7 +55,7 @@ def mirror_is_reached(facts: Facts) -> Iterator[Problem]:
         elif cell.cloud == "gcp" and not host.endswith(_GOOGLE):
             where, fix = (
                 "not in Artifact Registry",
-                f"write one of Artifact Registry, unless your network reaches {host}",
+                f"mirror into Artifact Registry, unless your network reaches {host}",
             )
         else:
             continue
