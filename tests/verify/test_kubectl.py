@@ -248,6 +248,34 @@ def test_the_command(
     assert {r["ruleId"] for r in json.loads(out)["runs"][0]["results"]} == {"IF-VFY-010", "IF-VFY-012"}
 
 
+def test_a_rule_that_the_environment_lowers(
+    kubeconfig: Path,
+    program: Path,
+    server: tuple[int, Live, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """As in `check`, which does not call it useless: only a running cluster knows."""
+    tree = yaml.safe_load((ROOT / "environments" / "prod.yaml").read_text(encoding="utf-8"))
+    tree["checks"] = [
+        {"rule": "IF-VFY-010", "severity": "warning", "reason": "The gateway comes next month."},
+        {"rule": "IF-VFY-012", "severity": "off", "reason": "Stateful sets are another team's."},
+    ]
+    file = tmp_path / "prod.yaml"
+    file.write_text(yaml.safe_dump(tree))
+    assert not [f for f in check(load(file)).findings if "IF-VFY" in f.what]
+    server[1].objects["services"] = []
+    words = (str(file), "--cell", "use1-a", "--kubeconfig", str(kubeconfig), "--wait", "0", "--format", "json")
+    code, out, _ = command(monkeypatch, capsys, *words)
+    body = json.loads(out)
+    assert code == 0
+    assert [(f["rule"], f["severity"], f["lowered_from"]) for f in body["findings"]] == [
+        ("IF-VFY-010", "warning", "error")
+    ]
+    assert [f["rule"] for f in body["switched_off"]] == ["IF-VFY-012"]
+
+
 def test_wrong_usage(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A cell that is not there; one context for several cells; a cluster without a context."""
     prod = str(ROOT / "environments" / "prod.yaml")

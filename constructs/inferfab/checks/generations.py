@@ -23,7 +23,7 @@ def generations_exist(facts: Facts) -> Iterator[Problem]:
             field = "generation" if here.former_generation is None else "former_generation"
             path = ("cells", name, "pools", pool, field)
             if cell.machines != "aws":
-                yield Problem(path, "generations are those of EKS node groups, and this cell has none", "remove it")
+                yield Problem(path, f"generations are those of EKS node groups, and `{name}` has none", "remove it")
             elif here.former_generation is not None and here.former_generation >= here.generation:
                 yield Problem(
                     path,

@@ -51,11 +51,11 @@ def mirror_is_reached(facts: Facts) -> Iterator[Problem]:
         ecr = ecr_of(mirror)
         if cell.cloud == "aws" and (ecr is None or ecr.region != cell.region):
             where = f"in {ecr.region}" if ecr else "not in ECR"
-            fix = f"write a registry of ECR in {cell.region}, unless your network reaches {host}"
+            fix = f"mirror into ECR in {cell.region}, unless your network reaches {host}"
         elif cell.cloud == "gcp" and not host.endswith(_GOOGLE):
             where, fix = (
                 "not in Artifact Registry",
-                f"write one of Artifact Registry, unless your network reaches {host}",
+                f"mirror into Artifact Registry, unless your network reaches {host}",
             )
         else:
             continue

@@ -120,6 +120,8 @@ def _useless(changes: tuple[RuleChange, ...], used: set[int], facts: Facts) -> I
         known = RULES.get(change.rule)
         if position in used or known is None or not may_be_lowered(known):
             continue  # of the latter two the rules above speak
+        if known.stage == "cluster":
+            continue  # only a running cluster knows
         where = f" about pool `{change.pool}`" if change.pool else ""
         path: YamlPath = ("checks", position)
         what = f"`{change.rule}` finds nothing{where} that `severity: {change.severity}` would lower"

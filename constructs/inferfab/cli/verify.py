@@ -48,9 +48,12 @@ def verify_command(
     Examples: `inferfab verify prod`, `inferfab verify prod --cell use1-a --context my-context --format json`
     """
     from inferfab.checks.check import check
+    from inferfab.checks.facts import Facts
+    from inferfab.checks.rule_changes import changed
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.locate import locate
     from inferfab.environment.loading import load
+    from inferfab.findings import has_errors, ranked
     from inferfab.verify.verify import verify
 
     loaded = load(locate(env))
@@ -68,13 +71,15 @@ def verify_command(
         requests=requests,
         wait_seconds=wait,
     )
+    assert loaded.environment is not None
+    findings, off = changed(found.findings, Facts(loaded, loaded.environment), whole=False)
     file = loaded.source.file
     report = Report(
         subject=f"{fleet.ownership.name}, {len(cells)} cell(s)",
-        findings=found.findings,
-        switched_off=(),
+        findings=ranked(findings),
+        switched_off=ranked(off),
         lines={file: loaded.source.lines},
-        ok=found.ok,
+        ok=not has_errors(findings),
         facts={
             "file": file,
             "cells": [one.name for one in cells],
