@@ -1,6 +1,7 @@
 """Rehearsals with Dynamo's own processes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,9 +29,9 @@ def planned(path: Path) -> FleetPlan:
     return fleet
 
 
-def rehearsed(path: Path) -> Rehearsal:
+def rehearsed(path: Path, logs: Path | None = None) -> Rehearsal:
     fleet = planned(path)
-    return rehearse(fleet, fleet.cells[0], dynamo_python())
+    return rehearse(fleet, fleet.cells[0], dynamo_python(), keep=logs)
 
 
 def wrong(found: Rehearsal) -> list[str]:
@@ -38,8 +39,8 @@ def wrong(found: Rehearsal) -> list[str]:
 
 
 @pytest.mark.xdist_group("rehearse")
-def test_two_tiers_of_one_model_and_one_lost_of_each_kind() -> None:
-    found = rehearsed(ENVIRONMENTS / "prod.yaml")
+def test_two_tiers_of_one_model_and_one_lost_of_each_kind(tmp_path: Path) -> None:
+    found = rehearsed(ENVIRONMENTS / "prod.yaml", tmp_path)
     assert not wrong(found)
     names = [s.name for s in found.scenes]
     # Two tiers of llama-70b, each by targets and by priority.
@@ -51,6 +52,11 @@ def test_two_tiers_of_one_model_and_one_lost_of_each_kind() -> None:
     # What the catalog says is exercised by a scene is.
     told = [part.exercised for part in failure_facts().parts.values() if part.exercised.startswith("scene: ")]
     assert sorted(told) == sorted(f"scene: {kind} is killed" for kind in kinds)
+    # The runtime asks engines for a token only where it is told to, as workers are.
+    workers = [log for log in tmp_path.iterdir() if re.search(r"-(prefill|decode|worker)-\d\.log$", log.name)]
+    assert len(workers) == 8
+    for log in workers:
+        assert "Health check manager started" in log.read_text(encoding="utf-8"), log.name
     assert found.memory_bytes < MOST_BYTES
     assert found.seconds < MOST_SECONDS
 

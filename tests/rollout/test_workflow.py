@@ -41,9 +41,9 @@ def workflow() -> dict[str, Any]:
 def test_cells_wait_for_each_other_and_all_are_backed_out() -> None:
     """In the order of the file; each deed by the one script; the last undone first."""
     jobs = workflow()["jobs"]
-    assert list(jobs) == ["cell-use1-b", "cell-use1-a", "cell-usw2-c", "back-out", "done"]
+    assert list(jobs) == ["cell-use1-b", "cell-usw2-c", "cell-use1-a", "back-out", "done"]
     assert "needs" not in jobs["cell-use1-b"]
-    assert (jobs["cell-use1-a"]["needs"], jobs["cell-usw2-c"]["needs"]) == (["cell-use1-b"], ["cell-use1-a"])
+    assert (jobs["cell-usw2-c"]["needs"], jobs["cell-use1-a"]["needs"]) == (["cell-use1-b"], ["cell-usw2-c"])
     deeds = [s["run"].split(".sh ")[1] for s in jobs["cell-use1-b"]["steps"] if ".sh " in s.get("run", "")]
     assert deeds == [
         "install", "shares new 10", "serve new", "judge", "shares new 50", "judge", "shares new 100", "judge",
@@ -52,12 +52,13 @@ def test_cells_wait_for_each_other_and_all_are_backed_out() -> None:
     west = [s["run"].split(".sh ")[1] for s in jobs["cell-usw2-c"]["steps"] if ".sh " in s.get("run", "")]
     assert west == ["install", "serve new", "judge", "retire new"]
     # The last cell has only changed ones beside it.
-    assert jobs["cell-usw2-c"]["env"]["BASELINE"] == "use1-b use1-a"
+    assert jobs["cell-usw2-c"]["env"]["BASELINE"] == "use1-a"
+    assert jobs["cell-use1-a"]["env"]["BASELINE"] == "use1-b usw2-c"
     back = jobs["back-out"]
-    assert back["needs"] == ["cell-use1-b", "cell-use1-a", "cell-usw2-c"]
+    assert back["needs"] == ["cell-use1-b", "cell-usw2-c", "cell-use1-a"]
     assert "failure" in back["if"] and "cancelled" in back["if"] and "always()" in back["if"]
     cells = [s["env"]["CELL"] for s in back["steps"] if "CELL" in s.get("env", {})]
-    assert cells == ["usw2-c", "use1-a", "use1-b"]
+    assert cells == ["use1-a", "usw2-c", "use1-b"]
 
 
 def test_it_may_little_and_pins_all() -> None:

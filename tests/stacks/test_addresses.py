@@ -113,6 +113,7 @@ def test_what_is_only_shown_moves_nothing() -> None:
     after["budget"]["usd_per_month"] = 1_300_000
     after["routing"]["users_near"] = ["aws:us-east-1"]
     after["models"]["qwen-32b"]["revision"] = "0" * 40
+    after["models"]["qwen-32b"]["evaluations"][0]["revision"] = "0" * 40
     after["tiers"]["standard"]["availability_percent"] = 99
     after["pools"]["nightly"]["worker"]["replicas"] = {"min": 1, "desired": 4, "max": 16}
     after["accounts"]["aws"]["permissions_boundary"] = "another-boundary"

@@ -62,8 +62,10 @@ def test_weighted_names_move_everywhere() -> None:
 
 
 def test_the_least_traffic_goes_first() -> None:
-    rollout = fleet(rollout__order=[]).rollout
+    rollout = fleet().rollout
     assert rollout is not None and [c.cell for c in rollout.cells] == ["use1-b", "usw2-c", "use1-a"]
+    stated = fleet(rollout__order=["usw2-c", "use1-b", "use1-a"]).rollout
+    assert stated is not None and [c.cell for c in stated.cells] == ["usw2-c", "use1-b", "use1-a"]
 
 
 def test_a_judged_change_reaches_its_first_cell() -> None:
