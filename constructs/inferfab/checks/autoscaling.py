@@ -23,7 +23,7 @@ def _scaled(facts: Facts) -> Iterator[tuple[CellPlan, PoolAutoscaling]]:
 def _stated(facts: Facts, pool: str, field: str) -> YamlPath | None:
     """Where the file says a field of scaling: in the pool, or for all; None where it is a default."""
     asked = facts.asked(pool).scaling
-    if getattr(asked, field) is not None:
+    if asked is not None and getattr(asked, field) is not None:
         return ("pools", pool, "scaling", field)
     if field in facts.environment.autoscaling.model_fields_set:
         return ("autoscaling", field)
@@ -121,7 +121,8 @@ def room_brings_nodes(facts: Facts) -> Iterator[Problem]:
     seen: set[YamlPath] = set()
     for cell, pool in _scaled(facts):
         # Asked for in this pool: for all pools it means those in which it helps.
-        if facts.asked(pool.pool).scaling.placeholders is not True or pool.placeholders:
+        asked = facts.asked(pool.pool).scaling
+        if asked is None or asked.placeholders is not True or pool.placeholders:
             continue
         path: YamlPath = ("pools", pool.pool, "scaling", "placeholders")
         if path in seen:
@@ -149,7 +150,7 @@ def scaling_is_read(facts: Facts) -> Iterator[Problem]:
     fixed = {p.pool: p for _, p in _scaled(facts) if p.mode == "fixed"}
     scales = {p.pool for _, p in _scaled(facts) if p.mode != "fixed"}
     for name, pool in facts.environment.pools.items():
-        if name in scales or name not in fixed or not pool.scaling.model_fields_set:
+        if name in scales or name not in fixed or pool.scaling is None:
             continue
         shared = pool.topology == "shared"
         yield Problem(

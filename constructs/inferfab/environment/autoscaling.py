@@ -101,6 +101,11 @@ class PoolScaling(Input):
         return defaults.model_copy(update=stated)
 
 
+def scaling_of(stated: PoolScaling | None, defaults: Autoscaling) -> Autoscaling:
+    """What holds for a pool that says ``stated``, or nothing."""
+    return stated.over(defaults) if stated else defaults
+
+
 def _only_keda(mode: Mode, planner: AdvisoryPlanner) -> None:
     if mode == "planner" and planner == "advisory":
         raise contradiction(

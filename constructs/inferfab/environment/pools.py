@@ -99,7 +99,7 @@ class _Pool(Input):
     """Default: the tier's."""
     traffic: Traffic | None = None
     """What `simulate` and `size` replay for it, all cells together. Default: its part of the tier's."""
-    scaling: PoolScaling = PoolScaling()
+    scaling: PoolScaling | None = None
     """How it follows demand, where it has room to scale. Default: as `autoscaling` says."""
     frontends: Annotated[PositiveCount, Field(le=100)] = 2
     """Instances of the pool's frontend, on system nodes. Default: 2. Where one model is sold in several tiers, the

@@ -6,6 +6,7 @@ from pydantic import PositiveInt, ValidationError
 
 from inferfab.catalog.engines import EnginePair, engine_pairs
 from inferfab.catalog.instances import Cloud, RoceNics, instances
+from inferfab.environment.autoscaling import scaling_of
 from inferfab.environment.environment import Environment, KeptApart
 from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
@@ -434,7 +435,7 @@ def _cell(
         serving=serving,
         images=plan_images(environment),
         autoscaling=plan_autoscaling(
-            {p.name: environment.pools[p.name].scaling.over(environment.autoscaling) for p in pools},
+            {p.name: scaling_of(environment.pools[p.name].scaling, environment.autoscaling) for p in pools},
             tiers,
             models,
             pools,

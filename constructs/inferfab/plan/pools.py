@@ -2,6 +2,7 @@
 
 from pydantic import PositiveInt
 
+from inferfab.environment.autoscaling import scaling_of
 from inferfab.environment.pools import (
     AggregatedPool,
     DisaggregatedPool,
@@ -113,7 +114,7 @@ def plan_pool(
                 {r.role: r.workers for r in roles},
                 {r.role: r.parallelism.gpus for r in roles},
                 groups,
-                pool.scaling.over(where.autoscaling),
+                scaling_of(pool.scaling, where.autoscaling),
             ),
             requests_per_second=served,
             price=price,
