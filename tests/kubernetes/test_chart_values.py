@@ -56,6 +56,8 @@ _NEWER = {
     # Read at 1.6.0; the values file here is of 1.2.0. Source: ai-dynamo/dynamo@0398ccf2 platform/README.md, and for
     # podMonitors the facts on versions, section 1.
     ("dynamo-platform", "dynamo-operator.dynamo.metrics.podMonitors.enabled"),
+    # In its values file as a comment: "The name of the service account to use."
+    ("cert-manager", "serviceAccount.name"),
 }
 """Keys that the chart has and the values file at hand, which is older, does not."""
 
