@@ -91,7 +91,9 @@ def test_tiers_are_there() -> Iterator[Example]:
     )  # fmt: skip
     empty = KEYED.set("tiers.idle", {}) if "tiers" in KEYED.tree else KEYED
     idle = "idle" if "tiers" in KEYED.tree else next(t for t in ("priority", "standard", "batch") if t != TIER)
-    yield Fails(empty.set(f"tenants.search.tiers.{idle}", None), f"tenants.search.tiers.{idle}", ("no cell",))
+    yield Fails(
+        empty.set(f"tenants.search.tiers.{idle}", None), f"tenants.search.tiers.{idle}", ("no cell",), "warning"
+    )
     yield Passes(KEYED)
 
 
@@ -99,7 +101,7 @@ def test_tiers_are_there() -> Iterator[Example]:
 def test_names_can_be_proven() -> Iterator[Example]:
     """No zone is an error; a Google cell beside it a warning."""
     acme = {"tls": {"kind": "acme", "email": "ml@example.com"}}
-    yield Fails(PLAIN.set("gateway", acme), "gateway.tls.kind", ("routing",), fix_says=("secret",))
+    yield Fails(PLAIN.set("gateway", acme), "gateway.tls.kind", ("routing",), "warning", fix_says=("secret",))
     yield Fails(
         GOOGLE.set("gateway", acme).set("routing", {"domain": "llm.example.com"}), "gateway.tls.kind", ("Google",),
         "warning",

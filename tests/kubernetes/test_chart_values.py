@@ -71,6 +71,8 @@ _NEWER = {
     ("gpu-operator", "dcgmExporter.config.data"),
     # Of the subchart's values, which are not at hand: kube-state-metrics' chart, values.yaml.
     ("kube-prometheus-stack", "kube-state-metrics.metricLabelsAllowlist"),
+    # In its values file as a comment: "The name of the service account to use."
+    ("cert-manager", "serviceAccount.name"),
 }
 """Keys that the chart has and the values file at hand, which is older, does not."""
 

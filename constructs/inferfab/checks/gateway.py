@@ -160,7 +160,7 @@ def tiers_are_there(facts: Facts) -> Iterator[Problem]:
     environment = facts.environment
     pools = {name for cell in environment.cells.values() for name in cell.pools}
     served = {environment.pools[name].tier for name in pools if name in environment.pools}
-    whole = len(environment.pools) == len(facts.loaded.declared["pools"])
+    whole = all(len(getattr(environment, part)) == len(facts.loaded.declared[part]) for part in ("pools", "cells"))
     named: list[tuple[YamlPath, str]] = [(("gateway", "tiers", tier), tier) for tier in environment.gateway.tiers]
     named += [(("tenants", name, "tiers", tier), tier) for name, t in environment.tenants.items() for tier in t.tiers]
     for path, tier in named:
@@ -174,6 +174,7 @@ def tiers_are_there(facts: Facts) -> Iterator[Problem]:
                 path,
                 f"no cell has a pool of tier `{tier}`, so it has no name and nobody answers",
                 f"place a pool of `{tier}`, or name a tier that is served",
+                severity="warning",
                 of_key=True,
             )
 
@@ -181,7 +182,7 @@ def tiers_are_there(facts: Facts) -> Iterator[Problem]:
 @rule(
     "IF-GTW-007",
     "certificates that cannot be proven",
-    stage="reference",
+    severity="warning",
     joins=("environment", "cloud"),
     why="an authority wants a record in DNS for each name. Only cells on AWS may write into the zone; elsewhere the "
     "gateways would have self-signed certificates, which clients refuse.",
@@ -195,7 +196,7 @@ def names_can_be_proven(facts: Facts) -> Iterator[Problem]:
     if facts.environment.routing is None:
         yield Problem(
             ("gateway", "tls", "kind"),
-            "without `routing` there is no zone in which names could be proven",
+            "without `routing` there is no zone in which names could be proven, so certificates are self-signed",
             "add `routing`, or use `kind: secret` or `self_signed`",
         )
         return
@@ -206,7 +207,6 @@ def names_can_be_proven(facts: Facts) -> Iterator[Problem]:
             f"{', '.join(f'`{name}`' for name in google)} on Google cannot write into the zone, and would have "
             "self-signed certificates",
             "name a certificate of your own: `{kind: secret, secret: …}`",
-            severity="warning",
         )
 
 

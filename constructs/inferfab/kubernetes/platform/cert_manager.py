@@ -1,5 +1,8 @@
 """Certificates for webhooks and gateways."""
 
+from pydantic import Field
+
+from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
 from inferfab.render.values import Values
 
@@ -9,12 +12,16 @@ class CertManagerSpec(Record):
 
     gateway_api: bool = False
     """Watch Gateways too; their CRDs must then be there before it starts. Default: no."""
+    service_account: str = Field(default_factory=lambda: service_accounts().cert_manager.name)
+    """Of the controller."""
 
     def values(self) -> Values:
         values: Values = {
             # Kept on uninstall, or every certificate of the cluster would go with the release.
             "crds": {"enabled": True, "keep": True},
             "prometheus": {"enabled": True, "podmonitor": {"enabled": False}},
+            # A Pod Identity association gives it the right to prove names.
+            "serviceAccount": {"create": True, "name": self.service_account},
         }
         if self.gateway_api:
             values["config"] = {
