@@ -61,4 +61,6 @@ def test_order_of_cells() -> Iterator[Example]:
     yield Fails(both.set(at, {"order": ["east-a"]}), f"{at}.order", ("east-b would never change",))
     yield Fails(both.set(at, {"order": ["east-a", "east-b", "east-a"]}), f"{at}.order[2]", ("twice",))
     wrong = both.set(at, {"order": ["east-a", "east-b", "east-q"]})
-    yield Fails(wrong, f"{at}.order[2]", ("no cell `east-q`",), fix_says=("east-",))
+    yield Fails(wrong, f"{at}.order[2]", ("no cell `east-q`",), fix_says=("remove it",))
+    meant = both.set(at, {"order": ["east-a", "east-q"]})
+    yield Fails(meant, f"{at}.order[1]", ("no cell `east-q`",), count=2, fix_says=("`east-b`",))

@@ -113,12 +113,12 @@ def order_is_complete(facts: Facts) -> Iterator[Problem]:
     if rollout is None or not rollout.order:
         return
     declared = facts.loaded.declared["cells"]
+    missing = sorted(declared - set(rollout.order))
     for position, name in enumerate(rollout.order):
         at = ("rollout", "order", position)
         if name not in declared:
-            yield Problem(at, f"there is no cell `{name}`", meant(name, sorted(declared)))
+            yield Problem(at, f"there is no cell `{name}`", meant(name, missing) if missing else "remove it")
         elif name in rollout.order[:position]:
-            yield Problem(at, f"`{name}` stands here twice", "name it once")
-    missing = sorted(declared - set(rollout.order))
+            yield Problem(at, f"`{name}` stands here twice", "remove it")
     if missing:
         yield Problem(("rollout", "order"), f"{', '.join(missing)} would never change", f"add {', '.join(missing)}")
