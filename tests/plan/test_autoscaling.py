@@ -5,6 +5,7 @@ import math
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from inferfab.environment.autoscaling import Autoscaling, PoolScaling
 from inferfab.environment.environment import Environment
@@ -12,6 +13,7 @@ from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
 from inferfab.plan.difference import difference
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, plan, read_plan
 from inferfab.render.autoscaling.files import autoscaling_files
+from inferfab.render.autoscaling.worker_rules import triggers
 from inferfab.render.releases import cell_releases
 from inferfab.render.text.autoscaling_tables import autoscaling_table
 from render.autoscaling.fleets import AGGREGATED, cell, environment, fleet
@@ -123,13 +125,22 @@ def test_latency_of_each_role() -> None:
 
 
 @quick
-@given(environments())
-def test_bounds_agree_for_any_environment(tree: object) -> None:
-    made: FleetPlan = plan(Environment.model_validate(tree))
+@given(environments(), st.sampled_from(["planner", "keda"]), st.sampled_from(["none", "advisory"]))
+def test_bounds_agree_for_any_environment(any_one: Environment, mode: str, planner: str) -> None:
+    asked = Autoscaling.model_validate({"mode": mode, "planner": planner if mode == "keda" else "none"})
+    made: FleetPlan = plan(any_one.model_copy(update={"autoscaling": asked}))
     for one in made.cells:
         assert one.autoscaling is not None
         for pool in one.autoscaling.pools:
             planned = next(p for p in one.pools if p.name == pool.pool)
+            owner = {"terraform": "fixed", "dynamo-planner": "planner", "keda": "keda"}
+            assert pool.mode == ("fixed" if planned.shared else owner[planned.scaling.replicas_owner])
+            for graph in one.serving.of_pool(pool.pool):
+                # One owner: a planner that acts, or KEDA, and never both.
+                acts = graph.planner is not None and not graph.planner.advisory
+                assert acts == (pool.mode == "planner" and not planned.shared)
+                keda = any(triggers(pool, role) for role in pool.roles)
+                assert not (acts and keda)
             assert (pool.mode == "fixed") == (planned.scaling.replicas_owner == "terraform" or bool(planned.shared))
             for role in pool.roles:
                 assert role.workers == planned.scaling.workers[role.role]

@@ -34,9 +34,9 @@ class PlaceholderPlan(Record):
 
 
 def plan_placeholder(pool: str, role: RolePlan, scaled: RoleScaling, group: NodeGroupPlan) -> PlaceholderPlan | None:
-    """None where no worker may come."""
+    """None where no worker may come, or where its node is there already."""
     most = (scaled.workers.max - scaled.workers.min) * scaled.pods_per_worker
-    if not most:
+    if not most or group.nodes.min == group.nodes.max:
         return None
     return PlaceholderPlan(
         name=fit(f"{pool}-{scaled.role}-room", 50),
