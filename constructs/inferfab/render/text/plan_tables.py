@@ -11,6 +11,7 @@ from inferfab.plan.roles import RolePlan
 from inferfab.plan.sharing import SharedPlan
 from inferfab.render.text.fabric_tables import fabric_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
+from inferfab.render.text.objective_tables import objectives
 from inferfab.render.text.serving_tables import answers
 from inferfab.render.text.tables import plain, table_of
 
@@ -31,6 +32,7 @@ def print_plan(console: "Console", fleet: FleetPlan, *, defaults: bool = False) 
         _transfers(fleet),
         _shared(fleet),
         answers(fleet),
+        objectives(fleet),
         _cost(fleet),
         _routing(fleet),
         *fabric_tables(fleet),
