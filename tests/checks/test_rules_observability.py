@@ -22,7 +22,7 @@ def test_promises_lie_on_edges() -> Iterator[Example]:
     at = "tiers.fast.promises"
     yield Fails(
         AGG.set(at, _promises(1250.0)), f"{at}[0].at_most_ms", ("TTFT p50 ≤ 1,250 ms", "1300 ms"), "warning",
-        fix_says=("1200 ms",),
+        fix_says=("1300 ms",),
     )  # fmt: skip
     yield Passes(AGG.set(at, _promises(1200.0)))
     yield Passes(AGG.set(at, _promises(1200.0, 2000.0)))
@@ -89,3 +89,15 @@ def test_an_exporter_where_it_finds_something() -> Iterator[Example]:
     image = {"efa_exporter_image": "registry.example.com/efa:1"}
     yield Fails(GOOGLE.set("observability", image), "observability.efa_exporter_image", ("no cell",), "warning")
     yield Passes(EFA.set("observability", image))
+
+
+def test_a_second_prometheus_needs_its_place() -> None:
+    """8 GiB more than what system nodes of one server hold: IF-PLC-013 counts it."""
+    from inferfab.checks.registry import RULES
+
+    one = AGG.set("cells.east-a.system_nodes", {"count": 2, "instance": "m7i.xlarge"})
+    two = one.set("observability", {"prometheus_replicas": 2})
+    assert "IF-PLC-013" in RULES
+    wanted = [[f.what for f in env.check().findings if f.rule == "IF-PLC-013"] for env in (one, two)]
+    assert wanted[0] != wanted[1]
+    assert wanted[1]

@@ -25,11 +25,12 @@ def promises_on_edges(facts: Facts) -> Iterator[Problem]:
         for position, promise in enumerate(tier.promises):
             hit = [b for (_, ms), b in missed.items() if ms == promise.at_most_ms]
             if hit:
+                nearest = min(hit[0].edges_seconds, key=lambda e: abs(e * 1000 - promise.at_most_ms))
                 above = min(e for e in hit[0].edges_seconds if e * 1000 > promise.at_most_ms)
                 yield Problem(
                     ("tiers", tier.name, "promises", position, "at_most_ms"),
                     f"{promise} lies between edges of the frontends' histogram; {above * 1000:g} ms is judged instead",
-                    f"promise {float(f'{promise.at_most_ms:.1e}'):g} ms, or know that alerts come late",
+                    f"promise {nearest * 1000:g} ms, or know that alerts come late",
                 )
 
 
@@ -151,4 +152,5 @@ def exporter_has_devices(facts: Facts) -> Iterator[Problem]:
     asked = facts.environment.observability
     if asked.efa_exporter_image is not None and all(c.fabric.kind != "efa" for c in facts.fleet.cells):
         path: YamlPath = ("observability", "efa_exporter_image")
-        yield Problem(path, "no cell of this environment has EFA", "leave it out", value=asked.efa_exporter_image)
+        what = f"no cell of this environment has EFA, so `{asked.efa_exporter_image}` would run nowhere"
+        yield Problem(path, what, "leave it out", value=asked.efa_exporter_image)

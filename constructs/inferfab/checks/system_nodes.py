@@ -44,7 +44,12 @@ def system_nodes_hold(facts: Facts) -> Iterator[Problem]:
             continue
         node = (size.cpu_millis - known.node.cpu_millis) / 1000, (size.memory_mib - known.node.memory_mib) / 1024
         graphs = _graph_pods(cell)
-        others = [(each.cpu_millis / 1000, each.memory_mib / 1024) for each in known.pods.values()]
+        servers = cell.observability.prometheus_replicas if cell.observability else 1
+        others = [
+            (each.cpu_millis / 1000, each.memory_mib / 1024)
+            for name, each in known.pods.items()
+            for _ in range(servers if name == "prometheus" else 1)
+        ]
         gateway = known.gateway.cpu_millis / 1000, known.gateway.memory_mib / 1024
         always = [*graphs, *others, *([gateway] * cell.gateway.replicas)]
         largest = max(memory for _, memory in (*graphs, (0, known.pods["prometheus"].memory_mib / 1024)))

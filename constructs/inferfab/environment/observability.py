@@ -44,6 +44,7 @@ class Slack(Input):
 
     kind: Literal["slack"]
     channel: Annotated[str, matching(r"^[#@]?[\w.-]+$", "write a channel, like #gpu-fleet", max_length=81)]
+    """Where to write."""
     secret: KubernetesName
     """Secret in `monitoring` that holds the address of the webhook."""
     key: SecretKey = "url"
@@ -80,6 +81,7 @@ class RemoteWrite(Input):
     """A store that keeps the recorded series of all cells together."""
 
     url: HttpsUrl
+    """Address that takes Prometheus' remote write."""
     secret: KubernetesName | None = None
     """Secret in `monitoring` that holds a bearer token. Default: none is sent."""
     key: SecretKey = "token"
