@@ -13,8 +13,8 @@ from inferfab.render.text.autoscaling_tables import autoscaling_table
 from inferfab.render.text.fabric_tables import fabric_tables
 from inferfab.render.text.gateway_tables import gateway_tables
 from inferfab.render.text.numbers import bounds, figure, gibibytes, gigabytes, percent, range_, share, usd_range
-from inferfab.render.text.observed_tables import quota_table
 from inferfab.render.text.objective_tables import objectives
+from inferfab.render.text.observed_tables import quota_table
 from inferfab.render.text.serving_tables import answers
 from inferfab.render.text.tables import plain, table_of
 
