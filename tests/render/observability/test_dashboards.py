@@ -15,7 +15,7 @@ from inferfab.render.observability.files import dashboard_files, preview_page
 from inferfab.render.release import MOST_BYTES, release_bytes
 from programs import tool
 from render.observability.rules import ENVIRONMENTS, all_rules, fleet
-from render.observability.test_metric_names import AUTOSCALING, PROMETHEUS_OWN, names
+from render.observability.test_metric_names import PROMETHEUS_OWN, names, recorded_by_autoscaling
 
 UNITS = {
     "short", "s", "ms", "Bps", "percent", "percentunit", "reqps", "pps", "watt", "currencyUSD", "d",
@@ -75,7 +75,7 @@ def test_the_model_is_grafanas(name: str) -> None:
 def test_every_panel_reads_what_exists(name: str) -> None:
     pair = fleet(name).engine
     recorded = {r["record"] for r in all_rules(name) if "record" in r}
-    there = exported(pair.dynamo, pair.vllm) | recorded | PROMETHEUS_OWN | AUTOSCALING | ELSEWHERE
+    there = exported(pair.dynamo, pair.vllm) | recorded | PROMETHEUS_OWN | recorded_by_autoscaling() | ELSEWHERE
     for board in boards(fleet(name).cells[0]):
         for panel in board["panels"]:
             for target in panel.get("targets", ()):

@@ -9,14 +9,13 @@ import pytest
 import yaml
 
 from inferfab.catalog.metrics import exported, exporters
+from inferfab.render.autoscaling.files import autoscaling_files
 from render.observability.rules import ENVIRONMENTS, all_rules, fleet
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "metrics"
 _WORDS = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right", "bool", "offset"})
 _WORDS |= {"and", "or", "unless"}
 PROMETHEUS_OWN = {"up"}
-AUTOSCALING = {"inferfab:pool_requests:rate10m", "inferfab:pool_requests:forecast"}
-"""Recorded by the autoscaling release."""
 
 
 def names(expression: str) -> set[str]:
@@ -44,10 +43,18 @@ def recorded(environment: str) -> frozenset[str]:
     return frozenset(rule["record"] for rule in all_rules(environment) if "record" in rule)
 
 
+@cache
+def recorded_by_autoscaling() -> frozenset[str]:
+    """By the release beside, where a pool scales."""
+    (cell, *_) = fleet("prod").cells
+    rules = yaml.safe_load(autoscaling_files(cell)["forecast-rules.yaml"])
+    return frozenset(rule["record"] for group in rules["spec"]["groups"] for rule in group["rules"])
+
+
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_rules_read_only_what_exists(environment: str) -> None:
     pair = fleet(environment).engine
-    there = exported(pair.dynamo, pair.vllm) | recorded(environment) | PROMETHEUS_OWN | AUTOSCALING
+    there = exported(pair.dynamo, pair.vllm) | recorded(environment) | PROMETHEUS_OWN | recorded_by_autoscaling()
     for rule in all_rules(environment):
         assert names(rule["expr"]) or rule["expr"].startswith("vector("), rule
         assert names(rule["expr"]) <= there, (names(rule["expr"]) - there, rule)

@@ -307,11 +307,9 @@ def test_single_alerts(tmp_path: Path) -> None:
                 "1213200x200"}, 1),
         # Always more than was forecast; never more.
         ("InferfabForecastMisses", {
-            'inferfab:pool_requests:rate10m{cell="c",pool="chat",tier="t",model="m"}': "12x200",
-            'inferfab:pool_requests:forecast{cell="c",pool="chat",tier="t",model="m"}': "10x200"}, 1),
+            'inferfab:pool_requests:forecast_covered{cell="c",pool="chat",tier="t",model="m"}': "0x200"}, 1),
         ("InferfabForecastMisses", {
-            'inferfab:pool_requests:rate10m{cell="c",pool="chat",tier="t",model="m"}': "9x200",
-            'inferfab:pool_requests:forecast{cell="c",pool="chat",tier="t",model="m"}': "10x200"}, None),
+            'inferfab:pool_requests:forecast_covered{cell="c",pool="chat",tier="t",model="m"}': "1x200"}, None),
     ]  # fmt: skip
     tests = [
         _case(f"{n} {alert}", series, _value(_firing(alert), "190m", count))

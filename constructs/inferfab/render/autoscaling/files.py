@@ -13,7 +13,6 @@ from inferfab.plan.autoscaling.placeholders import (
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.prometheus import prometheus_url
-from inferfab.plan.serving.component import SYSTEM_PORT
 from inferfab.render.autoscaling.forecast_rules import Rule, forecast_rules, selector
 from inferfab.render.autoscaling.worker_rules import PLACEHOLDERS, rate_rule, triggers, worker_rules
 from inferfab.render.serving.graph import tolerations
@@ -73,19 +72,14 @@ def _files(cell: CellPlan, live: dict[str, str] | None) -> Iterator[tuple[str, s
         if owned:
             yield (
                 f"workers/{pool.pool}.yaml",
-                render("autoscaling/scaled_objects.yaml.j2", objects=owned, plan=plan, pool=pool, **_common()),
+                render("autoscaling/scaled_objects.yaml.j2", objects=owned, plan=plan, pool=pool, **_common(cell)),
             )
         if pool.placeholders:
             parts = [_placeholder(cell, pool, one, live) for one in pool.placeholders]
             yield (
                 f"placeholders/{pool.pool}.yaml",
-                render("autoscaling/placeholders.yaml.j2", parts=parts, plan=plan, pool=pool, **_common()),
+                render("autoscaling/placeholders.yaml.j2", parts=parts, plan=plan, pool=pool, **_common(cell)),
             )
-    if any(p.demand is not None and p.demand.source == "router" for p in plan.pools):
-        yield (
-            "router-monitor.yaml",
-            render("autoscaling/router_monitor.yaml.j2", namespace=SERVING_NAMESPACE, port=SYSTEM_PORT),
-        )
     if any(p.placeholders for p in plan.pools):
         yield (
             "priority-class.yaml",
@@ -93,12 +87,13 @@ def _files(cell: CellPlan, live: dict[str, str] | None) -> Iterator[tuple[str, s
         )
 
 
-def _common() -> dict[str, object]:
+def _common(cell: CellPlan) -> dict[str, object]:
     return {
         "namespace": SERVING_NAMESPACE,
         "prometheus": prometheus_url(),
         "priority_class": PLACEHOLDER_CLASS,
-        "image": image("pause").reference,
+        "image": cell.images.reference(image("pause").reference),
+        "pull_secret": cell.images.pull_secret,
         "delay_seconds": PLACEHOLDER_DELAY_SECONDS,
     }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from inferfab.catalog.chart_images import chart_images
 from inferfab.catalog.charts import charts, image
 from inferfab.catalog.system_nodes import system_node_facts
 from inferfab.plan.draining import DRAIN_SECONDS
@@ -54,6 +55,8 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
             drain_seconds=DRAIN_SECONDS,
             asks=system_node_facts().gateway,
+            image=cell.images.reference(_proxy_image()) if cell.images.mirror else None,
+            pull_secret=cell.images.pull_secret,
         ),
     )
     yield "service.yaml", render("gateway/service.yaml.j2", gateway=gateway, google=cell.cloud == "gcp")
@@ -121,7 +124,8 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             render(
                 "gateway/redis.yaml.j2",
                 namespace=gateway.namespace,
-                image=image("valkey").reference,
+                image=cell.images.reference(image("valkey").reference),
+                pull_secret=cell.images.pull_secret,
                 refuse=gateway.limits.refuse_when_down,
             ),
         )
@@ -148,6 +152,12 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
 
     tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
     return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]
+
+
+def _proxy_image() -> str:
+    """What Envoy Gateway would take by itself, without asking the mirror."""
+    (found,) = (one for one in chart_images()[charts()["envoy-gateway"].chart].images if one.image.endswith("/envoy"))
+    return f"{found.image}:{found.tag}"
 
 
 def _group(cell: CellPlan, group: GatewayGroup) -> dict[str, Any]:

@@ -300,13 +300,11 @@ def _capacity(plan: ObservabilityPlan) -> list[Rule]:
         _alert(
             "InferfabForecastMisses",
             "ticket",
-            "avg_over_time(\n"
-            "  (inferfab:pool_requests:rate10m > bool (inferfab:pool_requests:forecast offset 10m))[1d:10m]\n"
-            ") > 0.2",
+            "1 - avg_over_time(inferfab:pool_requests:forecast_covered[1d]) > 0.2",
             "1h",
             f"the forecast of {_IN} was too low too often",
-            "In {{ $value | humanizePercentage }} of the last day more requests came than were forecast ten minutes "
-            "before.",
+            "In {{ $value | humanizePercentage }} of the last day more requests came than were forecast one "
+            "provisioning time before.",
         ),
         _alert(
             "InferfabPodsUnschedulable",

@@ -160,17 +160,17 @@ def _forecast(where: str) -> tuple[Panel, ...]:
         Panel(
             title="Requests a second: forecast and truth",
             unit="reqps",
-            text="What was forecast ten minutes before, and what came. Recorded by the autoscaling release.",
+            text="What comes, and what is expected once new nodes serve. Recorded by the autoscaling release.",
             width=12,
             queries=(
                 Query(expr=now, legend="came {{pool}}"),
-                Query(expr=f"{said} offset 10m", legend="forecast {{pool}}"),
+                Query(expr=said, legend="forecast {{pool}}"),
             ),
         ),
         _one(
             "Time in which more came than was forecast, 1 d",
             "percentunit",
-            f"avg_over_time(({now} > bool ({said} offset 10m))[1d:10m])",
+            f"1 - avg_over_time(inferfab:pool_requests:forecast_covered{{{where}}}[1d])",
             "{{pool}}",
             width=12,
         ),
