@@ -27,6 +27,7 @@ OTHER_TOOLS = {
     "cdktf": "needs Node and providers; tests/stacks/test_cdktf_cli.py runs it where it is",
     "aws": "needs an account",
     "gcloud": "needs an account",
+    "curl": "needs a gateway that runs",
     "git": "changes the reader's files",
     "hf": "downloads models",
     "kubectl": "needs a cluster",
@@ -43,6 +44,11 @@ NOT_RUN = {
     "inferfab size": "needs Dynamo's simulator; tests/sizing runs it",
     "inferfab retune": "needs Dynamo's simulator; tests/retune runs it",
     "inferfab rehearse": "needs Dynamo; tests/rehearse runs it",
+    "inferfab preflight prod": "needs an account; tests/preflight runs it against moto",
+    "inferfab check prod --observed": "needs what preflight wrote; tests/preflight runs it",
+    "inferfab import": "needs an account; tests/adopt runs it against moto",
+    "inferfab catalog refresh": "needs AWS's price lists; tests/refresh runs it on excerpts",
+    "inferfab checksum": "needs a model's files; tests/cli runs it",
     "inferfab profile import": "needs a benchmark's files; tests/performance runs it",
     "inferfab traffic fit": "needs a month of a team's own traffic; tests/traffic runs it on shorter ones",
     "inferfab review cell-a.json": "needs Terraform plans; tests/review reads many",
@@ -140,7 +146,13 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def _parameters() -> list[object]:
     """A page's slow commands are marked so; what they write no other command reads."""
     return [
-        pytest.param(page, words, id=f"{page}:{' '.join(words)}", marks=[pytest.mark.slow] if words[1] in SLOW else [])
+        pytest.param(
+            page,
+            words,
+            id=f"{page}:{' '.join(words)}",
+            # One after the other where tests run side by side.
+            marks=[pytest.mark.xdist_group(page), *([pytest.mark.slow] if words[1] in SLOW else [])],
+        )
         for page, words in OURS
         if len(words) > 1
     ]

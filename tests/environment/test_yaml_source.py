@@ -150,7 +150,7 @@ def test_crlf_keeps_line_numbers(read) -> None:  # type: ignore[no-untyped-def]
 
 SYNTAX = {
     "tab": (with_("  dynamo", "\tdynamo"), (11, 1), "a tab where only spaces may indent"),
-    "unclosed quote": (with_('"111122223333"', '"111122223333'), (49, 1), "quoted scalar that begins on line 8"),
+    "unclosed quote": (with_('"111122223333"', '"111122223333'), (50, 1), "quoted scalar that begins on line 8"),
     "unclosed bracket": (with_("10.20.0.0/16}", "10.20.0.0/16"), (43, 17), "flow mapping that begins on line 42"),
     "deeper than before": (with_("  dynamo: 1.6.1", " dynamo: 1.6.1\n   vllm: x"), (12, 8), "mapping values"),
     "less deep": (with_("    context_tokens", "   context_tokens"), (19, 4), "block mapping that begins on line 14"),

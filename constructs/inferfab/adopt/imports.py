@@ -16,6 +16,7 @@ FILE = "imports.tf.json"
 FINDERS: Mapping[str, Finder] = {**NETWORK, **SERVICES}
 NOT_NEEDED: Mapping[str, str] = {
     "aws_autoscaling_group_tag": "AWS writes a tag over one of the same key",
+    "aws_autoscaling_schedule": "AWS writes an action over one of the same name (PutScheduledUpdateGroupAction)",
     "aws_default_security_group": "the provider adopts the VPC's own by itself",
     "aws_s3_bucket_lifecycle_configuration": "S3 writes it over what is there",
     "aws_s3_bucket_ownership_controls": "S3 writes it over what is there",
