@@ -9,6 +9,7 @@ from inferfab.autoscale.judging import judge, last_value_errors
 from inferfab.autoscale.policies import Fleet
 from inferfab.autoscale.settings import ForecastSettings
 from inferfab.autoscale.trial import try_fleet
+from inferfab.render.text.backtest import verdict
 from inferfab.traffic.rows import UnusableTrace
 from inferfab.traffic.series import RateSeries, read_series
 from render.autoscaling.fleets import fleet as planned
@@ -65,6 +66,9 @@ def test_a_promise_that_nobody_can_keep_is_told() -> None:
     found = backtest(subject(most=10), series(daily(8)), 1.0, 1.0)
     assert found.policy("clairvoyant").broken_minutes > 0
     assert any("raise `max`" in remark for remark in found.remarks)
+    # 100 to 180 requests a second for half of the day, and ten workers do 100: no way of scaling is praised.
+    assert found.too_small
+    assert verdict(found).startswith("The largest fleet is too small for this series: ")
 
 
 def test_too_short() -> None:

@@ -29,7 +29,7 @@ def _pool(one: PoolBacktest) -> dict[str, object]:
         "about": f"{one.model}, tier {one.tier}, workers owned by {one.mode}",
         "facts": facts(one),
         "verdict": verdict(one),
-        "wins": one.forecast_wins,
+        "wins": one.forecast_wins and not one.too_small,
         "rows": [{"cells": row[:-1], "how": row[-1]} for row in rows(one)],
         "cost": bars(
             [

@@ -30,10 +30,11 @@ def bars(rows: Sequence[tuple[str, float, str]], *, width: int = 760) -> str:
     """Horizontal bars: name, value, text at its end. The first is the one that was chosen."""
     most = max((value for _, value, _ in rows), default=1.0) or 1.0
     left, height = 300, 26
+    widest = max((len(text) for _, _, text in rows), default=0)
     parts = [_open(width, height * len(rows) + 8)]
     for number, (name, value, text) in enumerate(rows):
         y = number * height + 4
-        length = max(1.0, value / most * (width - left - 130))
+        length = max(1.0, value / most * (width - left - 12 - 7.2 * widest))
         colour = OTHER if number else BEST
         parts.append(f'<text x="{left - 8}" y="{y + 16}" text-anchor="end" fill="{INK}" {_FONT}>{escape(name)}</text>')
         parts.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{height - 6}" rx="2" fill="{colour}"/>')

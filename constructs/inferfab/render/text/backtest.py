@@ -89,6 +89,12 @@ def _judged(judged: "Judged | None") -> tuple[str, str, str, str]:
 
 def verdict(one: "PoolBacktest") -> str:
     """What the numbers say, in a sentence or two."""
+    if one.too_small:
+        return (
+            f"The largest fleet is too small for this series: {one.policy('clairvoyant').broken_percent:.0f} % of the "
+            "time more comes than it serves as planned, however it scales. Raise `max`, or scale the series to it "
+            "(`--fit`) to compare ways of scaling."
+        )
     ours, fixed, static = one.policy("forecast"), one.policy("constant headroom"), one.policy("static peak")
     wins = (
         f"the forecast as configured (p{100 * one.configured.quantile:g}) loses less than a constant factor"
