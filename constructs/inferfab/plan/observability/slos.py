@@ -93,6 +93,12 @@ def plan_slos(
     return tuple(found), tuple(lost)
 
 
+def _share(percent: float, digits: int = 6) -> float:
+    """Rounded, and never nothing nor all: objectives are above 0, and all would leave no budget to burn."""
+    least = 10.0**-digits
+    return min(max(round(percent / 100, digits), least), 1 - least)
+
+
 def _percent(promise: PromisePlan) -> str:
     return f"{promise.metric.replace('_', '-')}-p{promise.percentile:g}".replace(".", "")
 
@@ -118,7 +124,7 @@ def _own(graph: GraphPlan, tier: TierPlan) -> tuple[list[SloPlan], list[Unmeasur
                 {
                     "name": f"{graph.route}-{_percent(promise)}",
                     "signal": promise.metric,
-                    "objective": round(promise.percentile / 100, 6),
+                    "objective": _share(promise.percentile),
                     "promise_ms": promise.at_most_ms,
                     "edge_seconds": edge,
                     "exact": edge == promise.at_most_ms / 1000,
@@ -133,7 +139,7 @@ def _own(graph: GraphPlan, tier: TierPlan) -> tuple[list[SloPlan], list[Unmeasur
                 {
                     "name": f"{graph.route}-availability",
                     "signal": "availability",
-                    "objective": round(tier.availability_target_percent / 100, 8),
+                    "objective": _share(tier.availability_target_percent, 8),
                     "field": f"tiers.{tier.name}.availability_percent",
                     **here,
                 }
