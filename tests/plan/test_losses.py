@@ -124,8 +124,9 @@ def test_the_whole_is_the_product() -> None:
     """What the figure holds already (nodes, cells, regions) counts once."""
     for figure in fleet("prod").availability:
         rest = [f.unavailability for f in figure.factors if f.name not in ("nodes", "cells", "regions")]
-        assert figure.percent_with_operations == pytest.approx(figure.percent * math.prod(1 - u for u in rest))
-        assert figure.percent_with_operations < figure.percent
+        assert figure.percent_of_capacity is not None
+        assert figure.percent == pytest.approx(figure.percent_of_capacity * math.prod(1 - u for u in rest))
+        assert figure.percent < figure.percent_of_capacity
 
 
 def test_names_move_as_the_constructs_say() -> None:
