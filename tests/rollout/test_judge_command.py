@@ -44,7 +44,8 @@ def test_the_same_goes_on(judge: Judge) -> None:
     assert code == 0 and json.loads(out)["outcome"] == "advance"
     # The changed cell's own new frontends; all of the others'.
     assert all("pod=~" in q for q in b.asked) and not any("pod=~" in q for q in a.asked + c.asked)
-    assert len(b.asked) == len(a.asked) == 8 and not any("offset" in q for q in b.asked + a.asked)
+    # Four questions a model, and one more where a router over tiers hides failures.
+    assert len(b.asked) == len(a.asked) == 9 and not any("offset" in q for q in b.asked + a.asked)
 
 
 def test_a_slower_cell_is_backed_out(judge: Judge) -> None:
@@ -62,6 +63,18 @@ def test_a_slower_cell_is_backed_out(judge: Judge) -> None:
 def test_failures_back_out(judge: Judge) -> None:
     with serving(fleet(failed=600)) as b, serving(fleet(failed=10)) as a:
         assert judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}")[0] == 20
+
+
+def test_failures_behind_a_router_over_tiers_back_out(judge: Judge) -> None:
+    """They are `validation` to the counter of requests; qwen-32b has no such router, so nobody asks for it."""
+    hidden = fleet()
+    for one in hidden.models.values():
+        one["dynamo_frontend_failures_total"] = 600
+    with serving(hidden) as b, serving(fleet(failed=10)) as a:
+        code, out, _ = judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}", "--format", "json")
+    assert code == 20
+    failed = {j["model"] for j in json.loads(out)["judgements"] if j["outcome"] == "back out"}
+    assert failed == {"llama-70b"}
 
 
 def test_too_little_waits(judge: Judge) -> None:
@@ -89,7 +102,7 @@ def test_alone_it_is_held_against_its_own_past(judge: Judge) -> None:
     """Without others, the window before the step: 45 minutes ago."""
     with serving(fleet()) as b:
         code, _, _ = judge("-c", "use1-b", "-p", b.url, "--since-minutes", "45")
-    assert code == 0 and sum("[30m] offset 45m" in q for q in b.asked) == 8
+    assert code == 0 and sum("[30m] offset 45m" in q for q in b.asked) == 9
 
 
 @pytest.mark.parametrize(
