@@ -13,7 +13,8 @@ from inferfab.plan.rollout.signals import (
     promises_of,
     signals,
 )
-from inferfab.rollout.prometheus import NoAnswer, Querier, buckets, number
+from inferfab.prometheus_http import NoAnswer
+from inferfab.rollout.prometheus import Querier, buckets, number
 
 NOBODY = Counts(started=0, failed=0, ttft={}, itl={})
 
