@@ -24,7 +24,7 @@ def test_one_time_for_asking_and_for_losing() -> None:
     found = provisioning(made, made.cells[0], "p")
     assert (found.total_seconds, found.replacement_seconds) == (895, 895)
     assert found.restart_seconds == 301 + 83
-    assert found.replacement_how == "284 machine + 126 boot + 101 image + 301 engine start + 83 weights"
+    assert found.replacement_how == "284 s machine + 126 s boot + 101 s image + 301 s engine start + 83 s weights"
     (node,) = [one for one in losses(made) if one.kind == "node"]
     assert node.back_seconds.low == 895
 

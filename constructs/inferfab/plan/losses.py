@@ -89,7 +89,7 @@ def _in_cell(fleet: FleetPlan, cell: CellPlan) -> Iterator[Loss]:
             back_seconds=Range(low=comes.replacement_seconds or 0, high=None),
             back_by="a person, on owned racks: nothing here brings a server"
             if comes.replacement_seconds is None
-            else f"another node, if a machine is at hand: {comes.replacement_how} (s); the copy from the store comes "
+            else f"another node, if a machine is at hand: {comes.replacement_how}; the copy from the store comes "
             "on top",
         )
     if cell.racks is not None:

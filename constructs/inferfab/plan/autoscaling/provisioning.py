@@ -70,7 +70,7 @@ def plan_provisioning(
         "engine start": facts.of_engine,
         "weights": weights,
     }
-    how = " + ".join(f"{seconds} {name}" for name, seconds in stages.items())
+    how = " + ".join(f"{seconds} s {name}" for name, seconds in stages.items())
     return ProvisioningPlan(
         node_seconds=node,
         start_seconds=start,
