@@ -132,7 +132,7 @@ def bench(case: Case, folder: Path, console: Console) -> bool:
     console.print(table)
     return (ours is None and best is None) or (
         ours is not None and best is not None
-        and abs(ours.usd_per_hour - sum(best[1].nodes) * best[0].usd_per_node_hour) < 1e-6
+        and abs(ours.usd_per_hour - best[0].cost(sum(best[1].nodes))) < 1e-6
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _row(method: str, shape: Shape, trial: Trial, seconds: float, one: Bench | N
     gpus = sum(n * g.gpus_per_node for n, g in zip(trial.nodes, shape.groups, strict=True))
     words = f"{shape.name}, {' + '.join(map(str, trial.nodes))} nodes"
     at_load = one.broken(one.run(one.workers(trial.nodes), 1.0)) if one and not trial.kept else ""
-    return Row(method, words, trial, gpus, sum(trial.nodes) * shape.usd_per_node_hour, seconds, at_load)
+    return Row(method, words, trial, gpus, shape.cost(sum(trial.nodes)), seconds, at_load)
 
 
 def _exhaustive(
@@ -154,8 +154,8 @@ def _exhaustive(
         sizes = product(range(1, (MOST_AGGREGATED if roles == 1 else MOST_OF_A_ROLE) + 1), repeat=roles)
         for nodes in sizes:
             trial = one.trial(nodes)
-            cost = sum(nodes) * shape.usd_per_node_hour
-            if trial.kept and (best is None or cost < sum(best[1].nodes) * best[0].usd_per_node_hour):
+            cost = shape.cost(sum(nodes))
+            if trial.kept and (best is None or cost < best[0].cost(sum(best[1].nodes))):
                 best = shape, trial
     return best
 

@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 
-def _tool() -> ModuleType:
+def plan_against_moto() -> ModuleType:
+    """The tool as a module; its folder is no package."""
     import importlib.util
     import sys
 
@@ -26,7 +27,7 @@ def _tool() -> ModuleType:
 @contextmanager
 def moto_endpoint(account_id: str, log: Path) -> Iterator[str]:
     """URL of a moto that plays one account; skips the test where there is none."""
-    tool = _tool()
+    tool = plan_against_moto()
     try:
         program = tool.moto_server(None)
     except tool.Missing as missing:

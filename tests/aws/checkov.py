@@ -7,16 +7,14 @@ checkov pins an old boto3, so it lives in a virtual environment of its own: the 
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from inferfab.terraform.skips import recorded_skips
+from programs import named_or_own
 
 VARIABLE = "CHECKOV"
 OWN = Path(__file__).parents[2] / ".venv-checkov" / "bin" / "checkov"
@@ -54,14 +52,7 @@ class Scan:
 
 def program() -> str:
     """The checkov to run; skips the test where there is none."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        found = shutil.which(named)
-        assert found, f"{VARIABLE}={named} is not a program that can run"
-        return found
-    if not OWN.is_file():
-        pytest.skip(f"no checkov: make scanner, or set {VARIABLE}")
-    return str(OWN)
+    return named_or_own(VARIABLE, OWN, "no checkov: make scanner")
 
 
 def scan(stacks: Mapping[str, Document], folder: Path) -> Scan:

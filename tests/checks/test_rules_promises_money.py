@@ -79,27 +79,30 @@ def test_whole_answer() -> Iterator[Example]:
 
 @examples("IF-PRM-004")
 def test_availability() -> Iterator[Example]:
-    """The figure follows from failure rates: region 0.01 %, cell 0.5 %, node of 8 GPUs 0.015784 %.
+    """The figure follows from failure rates: region 0.01 %, cell 0.5 %, node of 8 GPUs 0.015784 %, both of two
+    gateways of 0.5 %, and four changes a month of which one in twenty is bad for 75 minutes.
 
-    One cell, a node each for prefill and decode, planned at half load: all four must be up, 99.459 %. At 51 % as well;
-    with two nodes each, one of each is enough.
+    One cell, a node each for prefill and decode, planned at half load: all four must be up, 99.459 % of capacity. At
+    51 % as well; with two nodes each, one of each is enough.
     """
     region, up, node = 1 - 0.0001, 1 - 0.005, 1 - 0.00015784
-    one = region * up * node**2 * 100
-    assert f"{one:.3f}" == "99.459"
+    reached = (1 - 0.005**2) * (1 - 4 * 0.05 * 75 / (730 * 60))
+    assert f"{region * up * node**2 * 100:.3f}" == "99.459"
+    one = region * up * node**2 * reached * 100
+    assert f"{one:.3f}" == "99.422"
     at = "tiers.fast.availability_percent"
     yield Fails(
-        DIS.set(at, 99.46), "tiers.fast",
-        ("`llama-70b`", "`fast`", "99.459 %", "1 cell(s) in 1 region(s)", "47 h", "99.46 %"),
+        DIS.set(at, 99.43), "tiers.fast",
+        ("`llama-70b`", "`fast`", "99.422 %", "1 cell(s) in 1 region(s)", "51 h", "most to cells", "99.43 %"),
     )  # fmt: skip
-    assert round((100 - one) / 100 * 8760) == 47
-    yield Passes(DIS.set(at, 99.45))
+    assert round((100 - one) / 100 * 8760) == 51
+    yield Passes(DIS.set(at, 99.42))
     doubled = DIS.set("pools.chat.prefill.replicas.desired", 4).set("pools.chat.decode.replicas.desired", 4)
     either = (1 - (1 - node) ** 2) ** 2
-    two = region * up * either * 100
-    assert f"{two:.4f}" == "99.4900"
-    yield Passes(doubled.set(at, 99.48))
-    yield Fails(doubled.set(at, 99.5), "tiers.fast", (f"{two:.3f} %", "99.5 %"))
+    two = region * up * either * reached * 100
+    assert f"{two:.4f}" == "99.4535"
+    yield Passes(doubled.set(at, 99.45))
+    yield Fails(doubled.set(at, 99.46), "tiers.fast", (f"{two:.3f} %", "99.46 %"))
     # Two cells in two regions, half of the load each: all but both down at once.
     west = doubled.set("cells.west", cell("aws", "us-west-2", "us-west-2c", "10.18.0.0/16", "chat"))
     # Capacity comes in halves of a cell: enough are a whole cell, or half of both. Per cell and region:
@@ -107,8 +110,15 @@ def test_availability() -> Iterator[Example]:
     half = region * up * (either - node**4)
     none = 1 - full - half
     enough = 1 - none**2 - 2 * none * half
+    # A cell that nodes leave too small keeps its requests for 240 s of the hour; a lost one, 4 h long, for 150 s.
+    alone = 1 - either
+    together = alone**2 + 2 * alone * (either - node**4)
+    enough *= reached * (1 - (alone - together) * 240 / 3600) * (1 - 0.005 / 4 * 150 / 3600)
     yield Passes(west.set(at, enough * 100 - 1e-4))
-    yield Fails(west.set(at, enough * 100 + 1e-4), "tiers.fast", ("2 cell(s) in 2 region(s)", f"{enough * 100:.3f} %"))
+    yield Fails(
+        west.set(at, enough * 100 + 1e-4), "tiers.fast",
+        ("2 cell(s) in 2 region(s)", f"{enough * 100:.3f} %", "most to changes"), fix_says=("`rollout:`",),
+    )  # fmt: skip
     # Tiers of the defaults have no place of their own: priority asks for 99.9 %.
     yield Fails(
         DIS.delete("tiers").set("pools.chat.tier", "priority"), "pools", ("`priority`", "99.9 %")

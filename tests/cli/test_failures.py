@@ -26,7 +26,7 @@ def test_json(run: Run) -> None:
     assert (node["tiers"][0]["cell_left_share"], node["tiers"][0]["n_plus_one"], node["tiers"][0]["fits"]) == (
         0.0, False, True,
     )  # fmt: skip
-    assert all(a["percent_with_operations"] <= a["percent"] for a in body["availability"])
+    assert all(a["percent"] <= a["percent_of_capacity"] for a in body["availability"])
 
 
 def test_traffic_without_simulation(run: Run) -> None:

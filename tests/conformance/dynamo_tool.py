@@ -5,15 +5,13 @@ fails rather than skips.
 """
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
+from programs import named_or_own
 
 from .worker_args import engine_flag_list
 
@@ -49,14 +47,7 @@ class Answer:
 
 def python() -> str:
     """The python that has Dynamo; skips the test where there is none."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        found = shutil.which(named)
-        assert found, f"{VARIABLE}={named} is not a program that can run"
-        return found
-    if not OWN.is_file():
-        pytest.skip(f"no Dynamo: make dynamo, or set {VARIABLE}")
-    return str(OWN)
+    return named_or_own(VARIABLE, OWN, "no Dynamo: make dynamo")
 
 
 def ask(questions: Sequence[Question]) -> list[Answer]:

@@ -6,29 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from inferfab.cli.main import main
+from command import Run, command
 from inferfab.review import Asked, Report, review
 from review.plans import ROOT
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Exit code, stdout and stderr of `inferfab review`."""
-
-    def of(*argv: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["inferfab", "review", *argv])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return of
+    """`inferfab review`."""
+    return command(monkeypatch, capsys, "review")
 
 
 PROD = (ROOT / "environments" / "prod.yaml").read_text(encoding="utf-8")

@@ -1,42 +1,28 @@
 """``inferfab rollout judge`` against Prometheus servers on loopback: exit codes, and what was asked of whom."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from inferfab.cli.main import main
+from command import Run, command
 
 from .fake_prometheus import Fake, series, serving
 
 PROD = str(Path(__file__).resolve().parents[2] / "environments" / "prod.yaml")
 MODELS = ("llama-70b", "qwen-32b")
-Judge = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Judge:
-    def of(*argv: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["inferfab", "rollout", "judge", PROD, *argv])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return of
+def judge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return command(monkeypatch, capsys, "rollout", "judge", PROD)
 
 
 def fleet(started: int = 20_000, **more: float) -> Fake:
     return Fake({m: series(started, **more) for m in MODELS})  # type: ignore[arg-type]
 
 
-def test_the_same_goes_on(judge: Judge) -> None:
+def test_the_same_goes_on(judge: Run) -> None:
     with serving(fleet()) as b, serving(fleet()) as a, serving(fleet()) as c:
         code, out, _ = judge(
             "-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}", "-b", f"usw2-c={c.url}", "--format", "json"
@@ -44,10 +30,11 @@ def test_the_same_goes_on(judge: Judge) -> None:
     assert code == 0 and json.loads(out)["outcome"] == "advance"
     # The changed cell's own new frontends; all of the others'.
     assert all("pod=~" in q for q in b.asked) and not any("pod=~" in q for q in a.asked + c.asked)
-    assert len(b.asked) == len(a.asked) == 8 and not any("offset" in q for q in b.asked + a.asked)
+    # Four questions a model, and one more where a router over tiers hides failures.
+    assert len(b.asked) == len(a.asked) == 9 and not any("offset" in q for q in b.asked + a.asked)
 
 
-def test_a_slower_cell_is_backed_out(judge: Judge) -> None:
+def test_a_slower_cell_is_backed_out(judge: Run) -> None:
     """6 % of qwen-32b's first tokens beyond 2 s: 4 % more than elsewhere, and the promise allows 5 %."""
     slow = fleet()
     slow.models["qwen-32b"] = series(20_000, slow=0.06)
@@ -59,12 +46,24 @@ def test_a_slower_cell_is_backed_out(judge: Judge) -> None:
     assert "p95 ≤ 2000 ms of tier standard: 6.00% beyond, 5.00% allowed; broken" in text
 
 
-def test_failures_back_out(judge: Judge) -> None:
+def test_failures_back_out(judge: Run) -> None:
     with serving(fleet(failed=600)) as b, serving(fleet(failed=10)) as a:
         assert judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}")[0] == 20
 
 
-def test_too_little_waits(judge: Judge) -> None:
+def test_failures_behind_a_router_over_tiers_back_out(judge: Run) -> None:
+    """They are `validation` to the counter of requests; qwen-32b has no such router, so nobody asks for it."""
+    hidden = fleet()
+    for one in hidden.models.values():
+        one["dynamo_frontend_failures_total"] = 600
+    with serving(hidden) as b, serving(fleet(failed=10)) as a:
+        code, out, _ = judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}", "--format", "json")
+    assert code == 20
+    failed = {j["model"] for j in json.loads(out)["judgements"] if j["outcome"] == "back out"}
+    assert failed == {"llama-70b"}
+
+
+def test_too_little_waits(judge: Run) -> None:
     with serving(fleet(80)) as b, serving(fleet()) as a:
         code, out, _ = judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}")
     assert code == 10 and "not enough requests: 80 in the changed cell, 500 are needed" in out
@@ -72,7 +71,7 @@ def test_too_little_waits(judge: Judge) -> None:
         assert judge("-c", "use1-b", "-p", b.url, "-b", f"use1-a={a.url}")[0] == 10
 
 
-def test_no_answer_waits(judge: Judge) -> None:
+def test_no_answer_waits(judge: Run) -> None:
     """A Prometheus that is away, or something else in its place."""
     with serving(fleet()) as a:
         code, out, _ = judge("-c", "use1-b", "-p", "http://127.0.0.1:9", "-b", f"use1-a={a.url}")
@@ -85,11 +84,11 @@ def test_no_answer_waits(judge: Judge) -> None:
             assert judge("-c", "use1-b", "-p", f"{a.url}/prefix", "-b", f"use1-a={a.url}")[0] == 10
 
 
-def test_alone_it_is_held_against_its_own_past(judge: Judge) -> None:
+def test_alone_it_is_held_against_its_own_past(judge: Run) -> None:
     """Without others, the window before the step: 45 minutes ago."""
     with serving(fleet()) as b:
         code, _, _ = judge("-c", "use1-b", "-p", b.url, "--since-minutes", "45")
-    assert code == 0 and sum("[30m] offset 45m" in q for q in b.asked) == 8
+    assert code == 0 and sum("[30m] offset 45m" in q for q in b.asked) == 9
 
 
 @pytest.mark.parametrize(
@@ -101,6 +100,6 @@ def test_alone_it_is_held_against_its_own_past(judge: Judge) -> None:
         (("-c", "use1-b", "-p", "http://h", "-b", "use1-b=http://h"), "the cell that changed"),
     ],
 )
-def test_wrong_usage(judge: Judge, argv: tuple[str, ...], said: str) -> None:
+def test_wrong_usage(judge: Run, argv: tuple[str, ...], said: str) -> None:
     code, _, err = judge(*argv)
     assert code == 2 and said in " ".join(err.replace("│", " ").split())

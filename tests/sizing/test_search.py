@@ -66,6 +66,7 @@ def test_shapes_fit_and_have_prices_of_their_own() -> None:
     # p5en: the prices of the two are the catalog's, and 8 GPUs of a node make 4 workers of TP2.
     two = next(s for s in found if s.instance == "p5en.48xlarge" and s.split == "TP2" and s.topology == "aggregated")
     assert two.workers(0, 1) == 4
+    assert two.usd_per_node_hour is not None
     assert two.usd_per_node_hour > 50
 
 
@@ -126,10 +127,10 @@ def test_nothing_cheaper_holds(tmp_path: Path) -> None:
         write_replay(wanted.requests, trace)
         for shape in grid:
             bench = Bench(simulator, shape, wanted, trace, tmp_path)
-            most = int(best.usd_per_hour / shape.usd_per_node_hour)
+            most = int(best.cost / shape.cost(1))
             sizes = [(n,) for n in range(1, most + 1)]
             if shape.topology == "disaggregated":
                 sizes = [(p, d) for p in range(1, most) for d in range(1, most) if p + d <= most]  # type: ignore[misc]
             for nodes in sizes:
-                if sum(nodes) * shape.usd_per_node_hour < best.usd_per_hour - 1e-6:
+                if shape.cost(sum(nodes)) < best.cost - 1e-6:
                     assert not bench.trial(nodes).kept, f"{shape.name} {nodes} is cheaper"

@@ -1,4 +1,4 @@
-"""What losses cost beside capacity: starts, names that move, and parts without a GPU."""
+"""What losses cost beside capacity: names that move, and parts without a GPU."""
 
 from functools import cache
 from typing import Literal
@@ -9,27 +9,6 @@ from inferfab.catalog.facts import DATA, FactFile, read_facts
 from inferfab.record import Record
 
 Basis = Literal["measured", "provider SLA", "assumption"]
-
-
-class StartSeconds(Record):
-    """Parts of a cold start, the weights' own load left out."""
-
-    node_request_seconds: NonNegativeFloat
-    node_ready_seconds: NonNegativeFloat
-    image_pull_seconds: NonNegativeFloat
-    framework_seconds: NonNegativeFloat
-    compile_seconds: NonNegativeFloat
-    source: str
-
-    @property
-    def of_node(self) -> float:
-        """From asking for a machine to an image on it."""
-        return self.node_request_seconds + self.node_ready_seconds + self.image_pull_seconds
-
-    @property
-    def of_engine(self) -> float:
-        """From an image to an engine that answers, but for the weights."""
-        return self.framework_seconds + self.compile_seconds
 
 
 class DnsSeconds(Record):
@@ -103,7 +82,6 @@ class LostPart(Record):
 
 
 class FailuresFile(FactFile):
-    start: StartSeconds
     node_silent_seconds: NonNegativeFloat
     pods_leave_after_seconds: NonNegativeFloat
     dns: DnsSeconds

@@ -6,16 +6,20 @@ from inferfab.checks.facts import Facts
 from inferfab.checks.promises import promise_path
 from inferfab.checks.registry import Problem, rule
 from inferfab.checks.remedies import at_most, either, plain
-from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
+from inferfab.environment.rollout import Rollout
+from inferfab.environment.tiers import Spill
+from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.tier_availability import OperationsOf, operations_of, tier_availability
 
 
 @rule(
     "IF-PRM-004",
     "an availability that is not reached",
     joins=("cloud", "promise"),
-    why="with the stated failure rates, so much of the time the planned load does not fit on what is up.",
-    do="add cells or replicas, lower the planned utilization, or lower the target.",
+    why="with the stated failure rates, so much of the time the planned load does not fit on what is up, or does not "
+    "reach it.",
+    do="add cells or replicas, lower the planned utilization, let the tier spill, or lower the target.",
     source="failure rates in the catalog; arithmetic of the plan",
 )
 def availability_reached(facts: Facts) -> Iterator[Problem]:
@@ -28,11 +32,16 @@ def availability_reached(facts: Facts) -> Iterator[Problem]:
             promise_path(facts, figure.tier),
             f"`{figure.model}` in tier `{figure.tier}` reaches {_below(figure.percent)} % over {figure.cells} cell(s) "
             f"in {figure.regions} region(s) "
-            f"({hours:,.0f} h a year without the planned load), the target is {plain(figure.target_percent)} %",
+            f"({hours:,.0f} h a year are lost, most to {_worst(figure)}), "
+            f"the target is {plain(figure.target_percent)} %",
             _more_available(facts, figure),
             value=f"{figure.percent:.3f}",
             of_key=True,
         )
+
+
+def _worst(figure: AvailabilityPlan) -> str:
+    return max(figure.factors, key=lambda f: f.unavailability).name
 
 
 def _below(percent: float) -> str:
@@ -56,19 +65,41 @@ def _more_available(facts: Facts, figure: AvailabilityPlan) -> str:
     if not any(c.share for c in cells):
         return either("raise `desired`: at the desired size nothing runs", promise_less)
     utilization = max(p.workload.utilization for p in pools)
-    spills = facts.tier(figure.tier).spill != "never"
+    spill = facts.tier(figure.tier).spill
+    operations = operations_of(
+        facts.environment,
+        figure.model,
+        {c.name: c.serving for c in facts.fleet.cells if c.name in {p.cell for p in pools}},
+    )
 
-    def reaches(cells: tuple[CellCapacity, ...], busy: float) -> bool:
-        plan = plan_availability(
-            figure.tier, figure.model, cells, utilization=busy, target_percent=target, spills=spills
-        )
-        return plan.reaches_target
+    def reaches(
+        cells: tuple[CellCapacity, ...], busy: float, spill: Spill = spill, operations: OperationsOf = operations
+    ) -> bool:
+        like = max(operations.gateways.values(), default=0)
+        return tier_availability(
+            figure.tier,
+            figure.model,
+            cells,
+            utilization=busy,
+            target_percent=target,
+            spill=spill,
+            operations=operations.model_copy(
+                update={"gateways": {c.cell: operations.gateways.get(c.cell, like) for c in cells}}
+            ),
+        ).reaches_target
 
     ways = []
+    if spill != "any" and len(cells) > 1 and facts.fleet.routing.domain and reaches(cells, utilization, "any"):
+        ways.append("write `spill: any`")
+    if operations.judge_minutes is None and len(facts.fleet.cells) > 1:
+        first = min(c.traffic_share for c in facts.fleet.cells)
+        judged = {"judge_minutes": Rollout().judge_minutes, "first_share": first}
+        if reaches(cells, utilization, operations=operations.model_copy(update=judged)):
+            ways.append("write `rollout:`, so that changes are judged in one cell first")
     steps = [n / 20 for n in range(19, 0, -1) if n / 20 < utilization]
     if steps and reaches(cells, steps[-1]):
         ways.append(f"lower `utilization` to {plain(next(u for u in steps if reaches(cells, u)))}")
-    if spills:
+    if spill != "never":
         like = max(cells, key=lambda c: c.share)
         for more in (1, 2, 3):
             added = tuple(like.model_copy(update={"cell": f"+{n}", "region": f"+{n}"}) for n in range(more))

@@ -45,8 +45,9 @@ def cost_command(
 
     from inferfab.cli.fleet import plan_or_environment
     from inferfab.cli.output import Refused, deliver, rendered
+    from inferfab.prometheus_http import NoAnswer
     from inferfab.render.text.token_costs import costs_csv, print_costs
-    from inferfab.token_costs.prometheus import AnswerFile, NoAnswer, PrometheusServer, Source
+    from inferfab.token_costs.prometheus import AnswerFile, PrometheusServer, Source
     from inferfab.token_costs.report import cost_report
 
     if not prometheus and not answer:

@@ -76,10 +76,7 @@ def failures_command(
                 }
                 for loss in found
             ],
-            "availability": [
-                {**a.model_dump(mode="json"), "percent_with_operations": a.percent_with_operations}
-                for a in fleet.availability
-            ],
+            "availability": [a.model_dump(mode="json") for a in fleet.availability],
             "simulated": [run.model_dump(mode="json") for run in runs],
         }
         deliver(json.dumps(body, indent=1, ensure_ascii=False), out)

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import NonNegativeInt
 
 from inferfab.catalog.reliability import reliability
-from inferfab.plan.availability_factor import AvailabilityFactor, with_operations
+from inferfab.plan.availability_factor import AvailabilityFactor
 from inferfab.record import Record
 
 STEPS = 1000
@@ -30,18 +30,18 @@ class AvailabilityPlan(Record):
     tier: str
     model: str
     percent: float
+    """With all :attr:`factors` in it. This is what the target is held against. In plans of earlier releases: nodes,
+    cells and regions only.
+    """
     target_percent: float | None
     cells: NonNegativeInt
     regions: NonNegativeInt
     nodes: NonNegativeInt
     basis: str
     factors: tuple[AvailabilityFactor, ...] = ()
-    """Each thing that fails as if nothing else did, what :attr:`percent` leaves out too; empty in older plans."""
-
-    @property
-    def percent_with_operations(self) -> float:
-        """With names, gateways, routers and changes in it too. Their rates are assumptions, so no rule reads it."""
-        return with_operations(self.percent, self.factors)
+    """Each thing that fails as if nothing else did; empty in older plans."""
+    percent_of_capacity: float | None = None
+    """The part that nodes, cells and regions leave, as if requests always reached it; None in older plans."""
 
     @property
     def reaches_target(self) -> bool:
@@ -167,7 +167,7 @@ def plan_availability(
     target_percent: float | None,
     spills: bool = True,
 ) -> AvailabilityPlan:
-    """The figure of one model in one tier.
+    """What nodes, cells and regions leave of one model in one tier.
 
     :param spills: requests may go to another cell; otherwise each cell carries its own, and the figure is the
         share of requests that are served.

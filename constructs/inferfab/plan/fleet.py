@@ -12,8 +12,7 @@ from inferfab.environment.money import Budget
 from inferfab.environment.ownership import Access, Accounts
 from inferfab.environment.rule_changes import ChangedTo
 from inferfab.plan.autoscaling.autoscaling import AutoscalingPlan, plan_autoscaling
-from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes, plan_availability
-from inferfab.plan.availability_factors import availability_factors
+from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
@@ -37,6 +36,7 @@ from inferfab.plan.routing import RoutingPlan, plan_routing, traffic_shares
 from inferfab.plan.served import ModelPlan, plan_model
 from inferfab.plan.serving.serving import ServingPlan, plan_serving
 from inferfab.plan.state import StatePlan, plan_state
+from inferfab.plan.tier_availability import operations_of, tier_availability
 from inferfab.plan.tiers import TierPlan, plan_tiers
 from inferfab.plan.transport import FabricKind
 from inferfab.record import Record
@@ -456,8 +456,7 @@ def _availability(
     cells_planned: list[CellPlan],
 ) -> tuple[AvailabilityPlan, ...]:
     """One figure for each model of each tier, over all cells that serve it."""
-    rollout = plan_rollout(environment)
-    over = {c.name: {g.model: True for g in c.serving.graphs if g.global_router} for c in cells_planned}
+    serving = {c.name: c.serving for c in cells_planned}
     parts: dict[tuple[str, str], dict[str, list[PlacedPool]]] = {}
     for cell, pools in placed.items():
         for each in pools:
@@ -477,19 +476,17 @@ def _availability(
             for c, pools in by_cell.items()
         )
         utilization = max(p.pool.workload.utilization for pools in by_cell.values() for p in pools)
-        target = tiers[tier].availability_target_percent
-        spills = tiers[tier].spill != "never"
-        figure = plan_availability(tier, model, cells, utilization=utilization, target_percent=target, spills=spills)
-        factors = availability_factors(
-            cells,
-            utilization=utilization,
-            spill=tiers[tier].spill,
-            gateways={c: environment.cells[c].gateways.replicas for c in by_cell},
-            over_tiers=any(over[c].get(model) for c in by_cell),
-            judge_minutes=rollout.judge.judge_minutes if rollout else None,
-            first_share=traffic_shares(environment)[rollout.cells[0].cell] if rollout else 1.0,
+        found.append(
+            tier_availability(
+                tier,
+                model,
+                cells,
+                utilization=utilization,
+                target_percent=tiers[tier].availability_target_percent,
+                spill=tiers[tier].spill,
+                operations=operations_of(environment, model, {c: serving[c] for c in by_cell}),
+            )
         )
-        found.append(figure.model_copy(update={"factors": factors}))
     return tuple(found)
 
 

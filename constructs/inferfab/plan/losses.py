@@ -14,6 +14,7 @@ from inferfab.catalog.failures import failure_facts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.pools import PoolPlan
+from inferfab.plan.provisioning import provisioning
 from inferfab.plan.quantities import Range
 from inferfab.record import Record
 
@@ -66,33 +67,30 @@ def losses(fleet: FleetPlan) -> tuple[Loss, ...]:
 
 
 def _in_cell(fleet: FleetPlan, cell: CellPlan) -> Iterator[Loss]:
-    loads = {m.name: m.cold_load_seconds for m in fleet.models}
-    start = failure_facts().start
     for group in cell.node_groups:
         if not group.nodes.desired:
             continue
         pool = next(p for p in cell.pools if p.name == group.pool)
-        load = max(loads[m] for m in pool.models)
+        comes = provisioning(fleet, cell, group.pool)
+        restart = comes.restart_seconds or comes.start_seconds + comes.weights_seconds
         where = f"{group.pool} {group.role} in {cell.name}"
         yield Loss(
             kind="GPU",
             what=f"a GPU of {where}",
             tiers=_hit(fleet, {(cell.name, group.name): _one_worker(pool, group)}),
             # On another GPU of the node, if the node has one to spare; else with the next node.
-            back_seconds=Range(low=start.of_engine + load, high=None),
-            back_by=f"the pod starts again ({start.of_engine:.0f} s engine, {load:.0f} s weights) once its node is "
-            "healthy or replaced",
+            back_seconds=Range(low=restart, high=None),
+            back_by=f"the pod starts again ({restart} s, weights and all) once its node is healthy or replaced",
         )
-        owned = cell.racks is not None
         yield Loss(
             kind="node",
             what=f"a node of {where}",
             tiers=_hit(fleet, {(cell.name, group.name): 1 / group.nodes.desired}),
-            back_seconds=Range(low=0 if owned else start.of_node + start.of_engine + load, high=None),
+            back_seconds=Range(low=comes.replacement_seconds or 0, high=None),
             back_by="a person, on owned racks: nothing here brings a server"
-            if owned
-            else f"a machine is found ({start.of_node:.0f} s with its image), {start.of_engine:.0f} s engine, "
-            f"{load:.0f} s weights; the copy from the store comes on top",
+            if comes.replacement_seconds is None
+            else f"another node, if a machine is at hand: {comes.replacement_how}; the copy from the store comes "
+            "on top",
         )
     if cell.racks is not None:
         for leaf in cell.racks.leaves:

@@ -13,7 +13,8 @@ MOST_BARS = 10
 def sizing_page(found: Sizing) -> str:
     """The whole page."""
     sized = [p for p in found.pools if p.best is not None]
-    total = sum(p.best.usd_per_month for p in sized if p.best)
+    months = [p.best.usd_per_month for p in sized if p.best]
+    total = sum(m for m in months if m is not None) if None not in months else None
     planned = [p.planned_usd_per_hour for p in sized]
     before = sum(p for p in planned if p is not None) * 730 if all(p is not None for p in planned) else None
     return render(
@@ -22,7 +23,7 @@ def sizing_page(found: Sizing) -> str:
         engine=found.engine,
         utilization=f"{found.utilization:.0%}",
         spare=found.spare,
-        total=usd(total),
+        total=_usd(total),
         gpus=sum(p.best.gpus for p in sized if p.best),
         before=usd(before) if before is not None else None,
         change=_change(before, total),
@@ -30,8 +31,12 @@ def sizing_page(found: Sizing) -> str:
     )
 
 
-def _change(before: float | None, after: float) -> str:
-    if not before:
+def _usd(value: float | None) -> str:
+    return "an unknown price" if value is None else usd(value)
+
+
+def _change(before: float | None, after: float | None) -> str:
+    if not before or after is None:
         return ""
     share = after / before - 1
     return f"{abs(share):.0%} {'less' if share < 0 else 'more'} than the file plans for them"
@@ -50,17 +55,20 @@ def _pool(one: PoolSize) -> dict[str, object]:
     options = [one.best, *one.others]
     return {
         **head,
-        "best": {"usd_month": usd(one.best.usd_per_month), "words": _in_words(one.best), "gpus": one.best.gpus},
+        "best": {"usd_month": _usd(one.best.usd_per_month), "words": _in_words(one.best), "gpus": one.best.gpus},
         "traffic": f"{one.rate_rps:.2f} requests a second ({one.requests:,} of {one.traffic})",
         "planned": f"{one.planned_gpus} GPUs"
         + (f", {usd(one.planned_usd_per_hour * 730)} a month" if one.planned_usd_per_hour is not None else ""),
         "cost_plot": bars(
-            [(_short(o), o.usd_per_month, f"{usd(o.usd_per_month)} · {o.gpus} GPUs") for o in options[:MOST_BARS]]
+            [
+                (_short(o), o.cost, f"{_usd(o.usd_per_month)} · {o.gpus} GPUs")
+                for o in options[:MOST_BARS]
+            ]
         ),
         "load_plot": _load_plot(one) if one.curve else "",
         "options": [
             {
-                "name": _in_words(o), "gpus": o.gpus, "usd": usd(o.usd_per_month), "limit": o.limit,
+                "name": _in_words(o), "gpus": o.gpus, "usd": _usd(o.usd_per_month), "limit": o.limit,
                 "speed": o.speed,
             }
             for o in options

@@ -131,7 +131,7 @@ class _Retuning:
         Tensor parallelism counts more than the batch limit; of limits the largest is nearest to leaving it out.
         """
         assert one.best is not None
-        cheapest, best = one.best.usd_per_hour, one.best
+        cheapest, best = one.best.cost, one.best
 
         def stated(role: str) -> str:
             return self.loaded.source.text(("pools", name, role, "tensor_parallel")) or "1"
@@ -141,7 +141,7 @@ class _Retuning:
             kept = option.batch == self.batch.get(name)
             return same, same and kept, option.split == best.split, option.batch
 
-        return max((o for o in (best, *one.others) if o.usd_per_hour <= cheapest), key=nearness)
+        return max((o for o in (best, *one.others) if o.cost <= cheapest), key=nearness)
 
 
 def _alike(one: PoolSize, best: Option) -> Option | None:

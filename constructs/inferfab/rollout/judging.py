@@ -5,8 +5,16 @@ from collections.abc import Mapping
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.rollout.judgement import Counts, Judgement, Verdict, judge
 from inferfab.plan.rollout.plan import JudgePlan
-from inferfab.plan.rollout.signals import is_promised, judged_models, planned_frontends, promises_of, signals
-from inferfab.rollout.prometheus import NoAnswer, Querier, buckets, number
+from inferfab.plan.rollout.signals import (
+    behind_router,
+    is_promised,
+    judged_models,
+    planned_frontends,
+    promises_of,
+    signals,
+)
+from inferfab.prometheus_http import NoAnswer
+from inferfab.rollout.prometheus import Querier, buckets, number
 
 NOBODY = Counts(started=0, failed=0, ttft={}, itl={})
 
@@ -32,15 +40,18 @@ def judge_step(
         why = "no model of the cell has frontends that could be judged"
         return Verdict(cell=cell.name, judgements=(), notes=(why,))
     try:
-        mine = {m: counts(changed, m, rules.judge_minutes, planned_frontends(cell, m)) for m in models}
+        minutes = rules.judge_minutes
+        routed = {m: behind_router(cell, m) for m in models}
+        mine = {m: counts(changed, m, minutes, planned_frontends(cell, m), routed=routed[m]) for m in models}
         base = dict.fromkeys(models, NOBODY)
         cells = {c.name: c for c in fleet.cells}
         for model in models:
-            serving = [querier for name, querier in others.items() if model in judged_models(cells[name])]
-            for querier in serving:
-                base[model] = _sum(base[model], counts(querier, model, rules.judge_minutes))
+            serving = {n: querier for n, querier in others.items() if model in judged_models(cells[n])}
+            for name, querier in serving.items():
+                there = counts(querier, model, minutes, routed=behind_router(cells[name], model))
+                base[model] = _sum(base[model], there)
             if not serving:
-                base[model] = counts(changed, model, rules.judge_minutes, ago_minutes=since_minutes)
+                base[model] = counts(changed, model, minutes, ago_minutes=since_minutes, routed=routed[model])
     except NoAnswer as error:
         silent = Judgement(
             model=models[0], metric="errors", against="Prometheus", outcome="hold", words=f"no judgement: {error}"
@@ -56,9 +67,18 @@ def judge_step(
     )
 
 
-def counts(querier: Querier, model: str, minutes: int, pods: str | None = None, *, ago_minutes: int = 0) -> Counts:
+def counts(
+    querier: Querier,
+    model: str,
+    minutes: int,
+    pods: str | None = None,
+    *,
+    ago_minutes: int = 0,
+    routed: bool = False,
+) -> Counts:
     """What one cell's frontends counted of a model.
 
+    :param routed: a router over tiers stands before the workers.
     :raises NoAnswer: if Prometheus gives none.
     """
     asked = signals(model, minutes, pods, ago_minutes=ago_minutes)
@@ -67,6 +87,8 @@ def counts(querier: Querier, model: str, minutes: int, pods: str | None = None, 
         return NOBODY
     # A series of failures is there from the first one on: none of it beside requests is none of them.
     failed = number(querier.query(asked.failed)) or 0.0
+    if routed:
+        failed += number(querier.query(asked.behind_router)) or 0.0
     return Counts(
         started=max(0.0, started),
         failed=max(0.0, failed),

@@ -2,18 +2,13 @@
 
 import json
 import math
-import urllib.error
-import urllib.parse
-import urllib.request
-from http.client import HTTPException
+from http import HTTPStatus
 from typing import Any, Protocol
+
+from inferfab.prometheus_http import NoAnswer, post
 
 Sample = tuple[dict[str, str], float]
 """Labels and value."""
-
-
-class NoAnswer(Exception):
-    """A server did not answer, or not as Prometheus does; the message says which and how."""
 
 
 class Querier(Protocol):
@@ -38,16 +33,14 @@ class Prometheus:
 
     def query(self, promql: str) -> list[Sample]:
         """:raises NoAnswer: for errors of the network, of HTTP, and of the query."""
-        data = urllib.parse.urlencode({"query": promql}).encode()
-        request = urllib.request.Request(f"{self.url}/api/v1/query", data)
+        status, text = post(self.url, "/api/v1/query", timeout_seconds=self._timeout, query=promql)
+        said = text[:300].decode("utf-8", "replace").strip()
+        if status != HTTPStatus.OK:
+            raise NoAnswer(f"{self.url} answered {status} to {promql}: {said}")
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as answer:
-                body: Any = json.load(answer)
-        except urllib.error.HTTPError as error:
-            said = error.read(300).decode("utf-8", "replace").strip()
-            raise NoAnswer(f"{self.url} answered {error.code} to {promql}: {said}") from error
-        except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(f"{self.url} gave no answer: {getattr(error, 'reason', error)}") from error
+            body: Any = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise NoAnswer(f"{self.url} gave no answer that can be read: {said}") from error
         try:
             if body["status"] != "success" or body["data"]["resultType"] != "vector":
                 raise NoAnswer(f"{self.url} did not answer with a vector to {promql}: {json.dumps(body)[:300]}")

@@ -36,7 +36,7 @@ class Inputs:
         self, fleet: FleetPlan, cell: CellPlan, pool: PoolPlan, own: tuple[PerformanceProfile, ...], folder: Path
     ) -> None:
         """:raises LookupError: if a GPU cannot do the checkpoint's arithmetic at all."""
-        self.pool, self.cell, self.folder = pool, cell, folder
+        self.fleet, self.pool, self.cell, self.folder = fleet, pool, cell, folder
         self.model = next(m for m in fleet.models if m.name == pool.models[0])
         self.tier: TierPlan = next(t for t in fleet.tiers if t.name == pool.tier)
         self.vllm = fleet.engine.vllm
@@ -274,8 +274,8 @@ def _losses(simulator: Simulator, inputs: Inputs, demand: Demand, trace: Path) -
         if lost >= role.workers.desired:
             found.append(LossResult(role=role.role, workers=lost, outage=True, promises=()))
             continue
-        comes = provisioning(group, inputs.model)
-        job = inputs.job(trace, speedup=demand.speedup, startup_seconds=comes.seconds or NEVER_SECONDS)
+        comes = provisioning(inputs.fleet, inputs.cell, inputs.pool.name)
+        job = inputs.job(trace, speedup=demand.speedup, startup_seconds=comes.replacement_seconds or NEVER_SECONDS)
         key = "prefill" if role.role == "prefill" else "decode"
         job["loss"] = {"at_ms": span * 250, "workers": {key: lost}}
         outcome = simulator.run(job)
@@ -283,8 +283,8 @@ def _losses(simulator: Simulator, inputs: Inputs, demand: Demand, trace: Path) -
             LossResult(
                 role=role.role,
                 workers=lost,
-                provision_seconds=comes.seconds,
-                provision_how=comes.how,
+                provision_seconds=comes.replacement_seconds,
+                provision_how=comes.replacement_how,
                 broken_off=outcome.broken_off,
                 outage=False,
                 promises=judged(inputs.tier.promises, outcome),

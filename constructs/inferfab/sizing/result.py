@@ -33,12 +33,18 @@ class Option(Record):
     """By role."""
     workers: dict[str, int]
     gpus: int
-    usd_per_hour: float
-    usd_per_month: float
+    usd_per_hour: float | None
+    """None where an owned server's price is not known."""
+    usd_per_month: float | None
     priced: str
     limit: str
     speed: str
     """Where the speeds come from."""
+
+    @property
+    def cost(self) -> float:
+        """By which options are compared: dollars an hour, or GPUs where no price is known."""
+        return self.gpus if self.usd_per_hour is None else self.usd_per_hour
 
     @property
     def split(self) -> str:

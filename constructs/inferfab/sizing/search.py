@@ -15,6 +15,7 @@ from inferfab.record import Record
 from inferfab.simulate.demand import Demand
 from inferfab.simulate.simulator import Simulator
 from inferfab.sizing.bounds import fewest_nodes, too_slow
+from inferfab.sizing.machines import no_more
 from inferfab.sizing.shapes import Passed, Shape
 from inferfab.sizing.trial import UTILIZATION, Bench, Trial
 from inferfab.traffic.draw import write_replay
@@ -31,9 +32,14 @@ class Choice(Record):
 
     shape: Shape
     trial: Trial
-    usd_per_hour: float
+    cost: float
+    """What was made least: dollars an hour, or nodes where no price is known."""
     limit: str
     """What a node less breaks: why it is not smaller."""
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        return None if self.shape.usd_per_node_hour is None else self.cost
 
     @property
     def gpus(self) -> int:
@@ -75,8 +81,7 @@ def search(
     choices = sorted(run.choices.values(), key=_best_first)
     for index in range(len(open_)):
         if index not in run.choices:
-            why = run.last.get(index, "not cheaper than what was found, by its fewest nodes alone")
-            passed.append(Passed(shape=open_[index].name, why=why))
+            passed.append(Passed(shape=open_[index].name, why=run.why_not(index)))
     return Found(
         choices=tuple(choices),
         passed=tuple(passed),
@@ -89,7 +94,7 @@ def search(
 def _best_first(choice: Choice) -> tuple[float, int, float, str]:
     """By price; of equal ones the one with the shortest wait."""
     late = choice.trial.ttft_p95_ms
-    return choice.usd_per_hour, choice.gpus, late if late is not None else float("inf"), choice.shape.name
+    return choice.cost, choice.gpus, late if late is not None else float("inf"), choice.shape.name
 
 
 class _Search:
@@ -107,13 +112,19 @@ class _Search:
         self.choices: dict[int, Choice] = {}
         self.trials = 0
         self.exhausted = False
+        self.full: set[int] = set()
+        """Shapes that would have grown beyond the servers that are there."""
         for index, shape in enumerate(shapes):
             self._push(index, fewest_nodes(shape, demand, 1 / utilization, spare))
 
     def _cost(self, index: int, nodes: tuple[int, ...]) -> float:
-        return sum(nodes) * self.shapes[index].usd_per_node_hour
+        return self.shapes[index].cost(sum(nodes))
 
     def _push(self, index: int, nodes: tuple[int, ...]) -> None:
+        there = self.shapes[index].nodes_there
+        if there is not None and sum(nodes) > there:
+            self.full.add(index)
+            return
         if (index, nodes) not in self.seen and max(nodes) <= MOST_NODES:
             self.seen.add((index, nodes))
             heapq.heappush(self.heap, (self._cost(index, nodes), index, nodes))
@@ -138,19 +149,28 @@ class _Search:
             if trial.kept:
                 best = cost if best is None else min(best, cost)
                 self.choices[index] = Choice(
-                    shape=self.shapes[index], trial=trial, usd_per_hour=cost, limit=self._why_not_smaller(index, nodes)
+                    shape=self.shapes[index], trial=trial, cost=cost, limit=self._why_not_smaller(index, nodes)
                 )
 
     def _try(self, index: int, nodes: tuple[int, ...], cost: float) -> Trial:
         self.trials += 1
         words = " + ".join(str(n) for n in nodes)
-        self.progress(f"{self.shapes[index].name}: {words} nodes, ${cost:,.2f} an hour")
+        price = "" if self.shapes[index].usd_per_node_hour is None else f", ${cost:,.2f} an hour"
+        self.progress(f"{self.shapes[index].name}: {words} nodes{price}")
         trial = self.benches[index].trial(nodes, self.utilization, self.spare)
         if not trial.kept:
             self.failed.setdefault(index, []).append(nodes)
             self.last[index] = trial.limit
             self.limits[index, nodes] = trial.limit
         return trial
+
+    def why_not(self, index: int) -> str:
+        """What kept a shape without a choice from having one."""
+        there = self.shapes[index].nodes_there
+        if index in self.full and there is not None:
+            broke = self.last.get(index)
+            return f"{broke}; {no_more(there)}" if broke else f"the work alone takes more: {no_more(there)}"
+        return self.last.get(index, "not cheaper than what was found, by its fewest nodes alone")
 
     def _why_not_smaller(self, index: int, nodes: tuple[int, ...]) -> str:
         steps = [self.shapes[index].step(role) for role in range(len(nodes))]

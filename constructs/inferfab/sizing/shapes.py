@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from inferfab.catalog.instances import instances
 from inferfab.environment.capacity import OnDemand
 from inferfab.environment.environment import Environment
 from inferfab.environment.pools import AggregatedPool, DisaggregatedPool, Pool, Replicas, SharedPool, Workers
@@ -14,6 +13,7 @@ from inferfab.plan.pools import PoolPlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.tiers import TierPlan
 from inferfab.record import Record
+from inferfab.sizing.machines import machine_of, machines_for, nodes_there, priced_in_words
 
 TENSOR = (1, 2, 4, 8)
 PIPELINE = (2, 4)
@@ -38,10 +38,16 @@ class Shape(Record):
     """Of each role, in the order of the pool's roles."""
     tier: TierPlan
     model: ModelPlan
-    usd_per_node_hour: float
-    """The upper end where the price is a range."""
+    usd_per_node_hour: float | None
+    """The upper end where the price is a range; None where an owned server's is not known."""
     priced: str
     profiles: dict[Role, PerformanceProfile]
+    nodes_there: int | None = None
+    """All roles together may have so many; None where nodes can be bought."""
+
+    def cost(self, nodes: int) -> float:
+        """What the search makes least: dollars an hour, or nodes where no price is known."""
+        return nodes * (1.0 if self.usd_per_node_hour is None else self.usd_per_node_hour)
 
     @property
     def name(self) -> str:
@@ -81,7 +87,8 @@ def shapes(
     *, gpus: Sequence[str] = (), machines: Sequence[str] = (), topologies: Sequence[str] = (),
     tensors: Sequence[int] = TENSOR, mixed: bool = True,
 ) -> tuple[list[Shape], list[Passed]]:  # fmt: skip
-    """Every shape of a pool in a cell that fits and has a price and a speed that is more than a roofline.
+    """Every shape of a pool in a cell that fits and has a price and a speed that is more than a roofline; owned servers
+    may be without a price.
 
     A model that a node cannot hold is split over two or four, a part of its layers on each.
 
@@ -95,8 +102,8 @@ def shapes(
     assert not isinstance(asked, SharedPool)
     tier = next(t for t in fleet.tiers if t.name == pool.tier)
     model = next(m for m in fleet.models if m.name == pool.models[0])
-    for machine in machines or _machines(environment, cell, asked, gpus):
-        most = instances(cell.cloud)[machine].gpu_count
+    for machine in machines or machines_for(environment, cell, asked, gpus=gpus):
+        most = machine_of(environment, cell, machine).gpu_count
         splits = [n for n in tensors if n <= most and model.shape.query_heads % n == 0]
         for topology in topologies or ("aggregated", "disaggregated"):
             for split in _splits(topology, splits, most, mixed):
@@ -142,24 +149,6 @@ class _Candidate:
         self.profiles_measured = all(p.basis != "roofline" for p in shape.profiles.values())
 
 
-def _machines(environment: Environment, cell: CellPlan, asked: Pool, gpus: Sequence[str]) -> list[str]:
-    """The pool's own machine, and the cheapest with each number of each GPU."""
-    from inferfab.plan.cost import hourly_price
-
-    best: dict[tuple[str, int], tuple[float, str]] = {}
-    for name, machine in instances(cell.cloud).items():
-        if gpus and machine.gpu not in gpus:
-            continue
-        price = hourly_price(cell.cloud, cell.region, name, OnDemand(), environment.prices.overlay).usd.high
-        if price is None:
-            continue
-        key = machine.gpu, machine.gpu_count
-        best[key] = min(best.get(key, (price, name)), (price, name))
-    names = [name for _, name in sorted(best.values())]
-    own = [asked.instance] if asked.instance and not gpus else []
-    return list(dict.fromkeys([*own, *names]))
-
-
 def _planned(
     environment: Environment, cell: CellPlan, asked: Pool, name: str, machine: str, topology: str, split: Split,
     own: tuple[PerformanceProfile, ...], tier: TierPlan, model: ModelPlan,
@@ -175,13 +164,13 @@ def _planned(
         if not all(r.memory.fits for r in pool.roles):
             yield Passed(shape=words, why="the model does not fit into its memory")
             return
-        if pool.price.usd.high is None:
+        if pool.price.usd.high is None and cell.racks is None:
             yield Passed(shape=words, why=pool.price.how)
             return
         if topology == "disaggregated" and not (pool.kv_transfer and pool.kv_transfer.available_gbps):
             yield Passed(shape=words, why="nothing carries KV cache between its nodes")
             return
-        profiles = {r.role: profile_for(model, r, instances(cell.cloud)[machine].gpu, own) for r in pool.roles}
+        profiles = {r.role: profile_for(model, r, machine_of(environment, cell, machine).gpu, own) for r in pool.roles}
         if any(p is None for p in profiles.values()):
             yield Passed(shape=words, why="no speed of the model on it is known")
             return
@@ -192,7 +181,7 @@ def _planned(
         yield _Candidate(
             Shape(
                 instance=machine,
-                gpu=instances(cell.cloud)[machine].gpu,
+                gpu=machine_of(environment, cell, machine).gpu,
                 topology=topology,
                 tensor=split.tensor,
                 pipeline=split.pipeline,
@@ -202,7 +191,8 @@ def _planned(
                 tier=tier,
                 model=model,
                 usd_per_node_hour=pool.price.usd.high,
-                priced=f"{pool.price.kind}: {pool.price.how}",
+                priced=priced_in_words(pool.price),
+                nodes_there=nodes_there(cell, name),
                 profiles={role: p for role, p in profiles.items() if p is not None},
             )
         )

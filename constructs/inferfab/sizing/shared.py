@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from inferfab.catalog.gpus import gpus
-from inferfab.catalog.instances import instances
+from inferfab.catalog.instances import InstanceType
 from inferfab.environment.capacity import OnDemand
 from inferfab.environment.environment import Environment
 from inferfab.environment.pools import Replicas, SharedPool
 from inferfab.performance.profile import PerformanceProfile
-from inferfab.plan.cost import hourly_price
 from inferfab.plan.fleet import CellPlan, plan
 from inferfab.plan.pools import PoolPlan
 from inferfab.plan.quantities import HOURS_PER_MONTH
@@ -16,6 +15,7 @@ from inferfab.simulate.demand import Demand
 from inferfab.simulate.pool import PILED_UP_MS, judged
 from inferfab.simulate.shared import SharedInputs, lanes_of, run_shared, shared_inputs, without_a_node
 from inferfab.simulate.simulator import Simulator
+from inferfab.sizing.machines import machines_for, no_more, nodes_there, priced_in_words
 from inferfab.sizing.result import Option, PoolSize
 from inferfab.sizing.shapes import Passed
 
@@ -38,29 +38,31 @@ def size_shared(
     options: list[Option] = []
     passed: list[Passed] = []
     trials = 0
-    for machine in machines or _machines(environment, cell, asked):
+    there = nodes_there(cell, pool.name)
+    most = MOST_NODES if there is None else min(there, MOST_NODES)
+    for machine in machines or machines_for(environment, cell, asked, able=lambda m: _able(asked, m)):
         limit = ""
-        for nodes in range(1 + spare if demand else MOST_NODES + 1, MOST_NODES + 1):
+        for nodes in range(1 + spare if demand else most + 1, most + 1):
             inputs, price, priced = _variant(environment, cell, asked, pool.name, machine, nodes, own)
-            limit_now = _stands(inputs, demand) or (priced if price is None else "")
+            limit_now = _stands(inputs, demand) or (priced if price is None and there is None else "")
             if not limit_now:
-                if options and nodes * (price or 0.0) > min(o.usd_per_hour for o in options):
+                if options and nodes * (price or 0.0) > min(o.cost for o in options):
                     limit = limit or "not cheaper than what was found"
                     break
                 trials += 1
                 progress(f"{machine}: {nodes} nodes")
                 limit_now = _broken(simulator, inputs, demand, utilization, spare)
             if not limit_now:
-                assert price is not None
                 options.append(_option(inputs, machine, nodes, price, priced, limit or _fewest(spare)))
                 limit = ""
                 break
             limit = limit_now
-            if price is None:
+            if price is None and there is None:
                 break
         if limit:
+            limit += f"; {no_more(there)}" if there is not None and there <= MOST_NODES else ""
             passed.append(Passed(shape=f"{machine} {asked.sharing}", why=limit))
-    options.sort(key=lambda o: (o.usd_per_hour, o.gpus))
+    options.sort(key=lambda o: (o.cost, o.gpus))
     one = next(iter(demand.values()), None)
     return PoolSize.model_validate(
         {
@@ -85,17 +87,8 @@ def _fewest(spare: int) -> str:
     return f"the fewest of which {'one' if spare == 1 else spare} may be away"
 
 
-def _machines(environment: Environment, cell: CellPlan, asked: SharedPool) -> list[str]:
-    best: dict[tuple[str, int], tuple[float, str]] = {}
-    for name, machine in instances(cell.cloud).items():
-        if asked.sharing == "mig" and not gpus()[machine.gpu].mig_profiles:
-            continue
-        price = hourly_price(cell.cloud, cell.region, name, OnDemand(), environment.prices.overlay).usd.high
-        if price is not None:
-            key = machine.gpu, machine.gpu_count
-            best[key] = min(best.get(key, (price, name)), (price, name))
-    own = [asked.instance] if asked.instance else []
-    return list(dict.fromkeys([*own, *(name for _, name in sorted(best.values()))]))
+def _able(asked: SharedPool, machine: InstanceType) -> bool:
+    return asked.sharing != "mig" or bool(gpus()[machine.gpu].mig_profiles)
 
 
 def _variant(
@@ -129,7 +122,7 @@ def _variant(
         )
     )
     pool = fleet.cells[0].pools[0]
-    return shared_inputs(fleet, fleet.cells[0], pool, own), pool.price.usd.high, f"{pool.price.kind}: {pool.price.how}"
+    return shared_inputs(fleet, fleet.cells[0], pool, own), pool.price.usd.high, priced_in_words(pool.price)
 
 
 def _stands(inputs: SharedInputs, demand: Mapping[str, Demand]) -> str:
@@ -170,7 +163,7 @@ def _broken(
     return ""
 
 
-def _option(inputs: SharedInputs, machine: str, nodes: int, price: float, priced: str, limit: str) -> Option:
+def _option(inputs: SharedInputs, machine: str, nodes: int, price: float | None, priced: str, limit: str) -> Option:
     (group,) = (g for g in inputs.cell.node_groups if g.pool == inputs.pool.name)
     bases = dict.fromkeys(f"{p.basis} {p.engine_version}".strip() for p in inputs.profiles.values())
     return Option(
@@ -184,8 +177,8 @@ def _option(inputs: SharedInputs, machine: str, nodes: int, price: float, priced
         nodes={"shared": nodes},
         workers={"shared": inputs.shared.packing.total},
         gpus=nodes * group.gpus_per_node,
-        usd_per_hour=nodes * price,
-        usd_per_month=nodes * price * HOURS_PER_MONTH,
+        usd_per_hour=None if price is None else nodes * price,
+        usd_per_month=None if price is None else nodes * price * HOURS_PER_MONTH,
         priced=priced,
         limit=limit,
         speed=", ".join(bases) + (", divided by each part's share of a GPU" if inputs.shared.mode == "mig" else ""),

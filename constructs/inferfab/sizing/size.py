@@ -11,6 +11,7 @@ from inferfab.plan.quantities import HOURS_PER_MONTH
 from inferfab.simulate.demand import Reader, Source, cell_shares, demand, source_of
 from inferfab.simulate.simulator import Simulator
 from inferfab.sizing.explain import explained
+from inferfab.sizing.machines import why_no_machine
 from inferfab.sizing.result import Option, PoolSize, Sizing
 from inferfab.sizing.search import Choice, search
 from inferfab.sizing.shapes import TENSOR, shapes
@@ -49,6 +50,10 @@ def size(
                 source = source_of(fleet, pool, told, folder, parts=parts)
                 if source is None:
                     found.append(_nothing(head, "neither the command nor the file names traffic for it"))
+                    continue
+                nowhere = why_no_machine(environment, cell, pool.name, gpus, spare)
+                if nowhere:
+                    found.append(_nothing(head, nowhere))
                     continue
                 share = cell_shares(fleet, pool.name)[cell.name] * source[1]
                 if pool.shared is not None:
@@ -147,7 +152,7 @@ def _option(choice: Choice) -> Option:
         workers={r: shape.workers(i, n) for i, (r, n) in enumerate(zip(roles, choice.trial.nodes, strict=True))},
         gpus=choice.gpus,
         usd_per_hour=choice.usd_per_hour,
-        usd_per_month=choice.usd_per_hour * HOURS_PER_MONTH,
+        usd_per_month=None if choice.usd_per_hour is None else choice.usd_per_hour * HOURS_PER_MONTH,
         priced=shape.priced,
         limit=choice.limit,
         speed=", ".join(f"{basis} {version}".strip() for basis, version in bases.items()),

@@ -1,22 +1,17 @@
 """Asking Prometheus, and reading what it answered. Source: Prometheus HTTP API, /api/v1/query_range."""
 
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
+from http import HTTPStatus
 from typing import Protocol
 
 from pydantic import BaseModel, ValidationError
+
+from inferfab.prometheus_http import NoAnswer, post
 
 DAY_SECONDS = 86_400
 COST, TOKENS = "inferfab:pool_cost_usd:sum1d", "inferfab:pool_tokens:sum1d"
 QUERY = f'{{__name__=~"{COST}|{TOKENS}"}}'
 """Both series in one answer; each value is the sum over the day that ends at its time."""
-MOST_BYTES = 64 * 1024 * 1024
-
-
-class NoAnswer(Exception):
-    """Prometheus did not answer, or something else did; the message says what was asked and what to do."""
 
 
 class Series(BaseModel):
@@ -57,23 +52,17 @@ class PrometheusServer:
         self._timeout = timeout_seconds
 
     def series(self, start: int, end: int) -> list[Series]:
-        asked = urllib.parse.urlencode({"query": QUERY, "start": start, "end": end, "step": DAY_SECONDS})
-        address = f"{self.name}/api/v1/query_range?{asked}"
         try:
-            with urllib.request.urlopen(address, timeout=self._timeout) as answer:
-                text = answer.read(MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            # Errors of Prometheus itself come with a body of the same form.
-            return read_answer(error.read(MOST_BYTES), f"{self.name} (HTTP {error.code})")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
+            status, text = post(
+                self.name, "/api/v1/query_range", timeout_seconds=self._timeout, query=QUERY, start=start, end=end,
+                step=DAY_SECONDS,
+            )  # fmt: skip
+        except NoAnswer as error:
             raise NoAnswer(
-                f"{self.name} does not answer: {reason}; within a cell it is reached by `kubectl -n monitoring "
-                "port-forward svc/prometheus-kube-prometheus-prometheus 9090`, then --prometheus http://127.0.0.1:9090"
+                f"{error}; within a cell it is reached by `kubectl -n monitoring port-forward "
+                "svc/prometheus-kube-prometheus-prometheus 9090`, then --prometheus http://127.0.0.1:9090"
             ) from error
-        if len(text) > MOST_BYTES:
-            raise NoAnswer(f"{self.name} answers with more than {MOST_BYTES:,} bytes: ask for fewer days")
-        return read_answer(text, self.name)
+        return read_answer(text, self.name if status == HTTPStatus.OK else f"{self.name} (HTTP {status})")
 
 
 class AnswerFile:

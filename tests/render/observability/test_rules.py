@@ -220,6 +220,34 @@ def test_fallback_to_tcp(tmp_path: Path) -> None:
     assert promtool(tmp_path, "prod-gcp", tests, _ALL) == ""
 
 
+def test_what_a_router_over_tiers_hides_is_not_good(tmp_path: Path) -> None:
+    """Prod's chat: 60 a minute, 12 of which end as 400 behind the router: 20 % is bad. A client's own mistakes are not.
+    Of documents, which have no such router, nobody takes that reason for a failure of the fleet's.
+    """
+    tests = []
+    for route, model, at, bad in (
+        ("llama-70b-tiers", "llama-70b", 'pool="several",', 0.2), ("documents", "qwen-32b", 'pool="documents",', 0.0),
+    ):  # fmt: skip
+        slo = f"{route}-availability"
+        tier = "several" if bad else "standard"
+        tests.append(
+            _case(
+                route,
+                {
+                    f'dynamo_frontend_requests_started_total{{route="{route}"}}': "0+60x90",
+                    f'dynamo_frontend_requests_total{{route="{route}",error_type="validation"}}': "0+15x90",
+                    f'dynamo_frontend_failures_total{{route="{route}",reason="backend.invalid_argument"}}': "0+12x90",
+                    f'dynamo_frontend_failures_total{{route="{route}",reason="request.invalid"}}': "0+3x90",
+                },
+                _value(
+                    f'round(inferfab:slo_bad:ratio1h{{slo="{slo}"}}, 1e-6)', "90m", bad,
+                    f'{{cell="use1-a",model="{model}",{at}signal="availability",slo="{slo}",tier="{tier}"}}',
+                ),
+            )
+        )  # fmt: skip
+    assert promtool(tmp_path, "prod", tests, ("inferfab-facts", "inferfab-slo")) == ""
+
+
 def test_edges_of_whole_seconds_match_as_old_and_new_prometheus_write_them(tmp_path: Path) -> None:
     """le="2" until Prometheus 3, le="2.0" since; le="220" is another edge."""
     at = 'route="documents"'

@@ -76,7 +76,12 @@ def plan_autoscaling(
     """:param asked: by pool, with the environment's defaults laid under."""
     return AutoscalingPlan(
         pools=tuple(
-            _shared(pool)
+            _shared(
+                pool,
+                asked[pool.name],
+                [models[m] for m in pool.models],
+                [g for g in groups if g.pool == pool.name],
+            )
             if pool.shared is not None
             else _pool(
                 pool,
@@ -91,7 +96,9 @@ def plan_autoscaling(
     )
 
 
-def _shared(pool: PoolPlan) -> PoolAutoscaling:
+def _shared(
+    pool: PoolPlan, asked: Autoscaling, models: list[ModelPlan], groups: list[NodeGroupPlan]
+) -> PoolAutoscaling:
     """Models are packed onto GPUs once. Those that take turns on a GPU have no frontend that would count requests."""
     return PoolAutoscaling(
         pool=pool.name,
@@ -99,7 +106,7 @@ def _shared(pool: PoolPlan) -> PoolAutoscaling:
         model=pool.models[0],
         mode="fixed",
         advisory_planner=False,
-        provisioning=None,
+        provisioning=plan_provisioning(asked, models, groups),
         forecast=None,
         demand=None,
         roles=(),
@@ -123,7 +130,7 @@ def _pool(
     mode: Literal["fixed", "planner", "keda"] = {
         "terraform": "fixed", "dynamo-planner": "planner", "keda": "keda",
     }[pool.scaling.replicas_owner]  # type: ignore[assignment]  # fmt: skip
-    provisioning = plan_provisioning(asked, model, tuple(groups.values()))
+    provisioning = plan_provisioning(asked, (model,), tuple(groups.values()))
     roles = tuple(plan_role_scaling(r, pool, of_role[r.role], tier, asked, demand) for r in pool.roles)
     why_not = why_no_placeholder(tuple(groups.values()), wanted=asked.placeholders, tier=tier, scales=mode != "fixed")
     slow = any(not r.requests_per_second for r in roles)

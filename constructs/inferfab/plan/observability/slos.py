@@ -20,6 +20,12 @@ from inferfab.record import Record
 Signal = Literal["ttft", "itl", "whole_answer", "availability"]
 Source = Literal["frontend", "engine"]
 SEVERAL = "several"
+BEHIND_ROUTER = "backend.invalid_argument"
+"""``reason`` of ``dynamo_frontend_failures_total`` for what failed behind a router over tiers: a full queue, and a
+worker that died in the middle of an answer. Clients get code 400, and ``dynamo_frontend_requests_total`` says
+``validation``, as of a client's own mistake, whose reason is ``request.invalid``. Source: processes of Dynamo 1.6.1 run
+here, November 2026. An engine that refuses an argument may be under it too: without such a router nothing reads it.
+"""
 """Tier and pool of what is judged over all tiers of a model."""
 
 

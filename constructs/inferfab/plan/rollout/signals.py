@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
+from inferfab.plan.observability.slos import BEHIND_ROUTER
 from inferfab.plan.rollout.judgement import PromiseToKeep
 from inferfab.record import Record
 
@@ -10,6 +11,7 @@ TTFT = "dynamo_frontend_time_to_first_token_seconds_bucket"
 ITL = "dynamo_frontend_inter_token_latency_seconds_bucket"
 STARTED = "dynamo_frontend_requests_started_total"
 FINISHED = "dynamo_frontend_requests_total"
+LOST = "dynamo_frontend_failures_total"
 FAILURES = ("cancelled", "internal", "overload", "response_timeout", "unavailable")
 """Values of ``error_type`` that are ours, or a sender's who waited too long; not ``validation`` and ``not_found``."""
 
@@ -19,6 +21,8 @@ class Signals(Record):
 
     started: str
     failed: str
+    behind_router: str
+    """Failures beside those, where a router over tiers stands before the workers."""
     ttft: str
     itl: str
 
@@ -34,6 +38,9 @@ def signals(model: str, minutes: int, pods: str | None = None, *, ago_minutes: i
     return Signals(
         started=f"sum(increase({STARTED}{{{pick}}}{window}))",
         failed=f'sum(increase({FINISHED}{{{pick},error_type=~"{"|".join(FAILURES)}"}}{window}))',
+        # It has no label of the model, but its pods have one model each.
+        behind_router=f'sum(sum by (pod) (increase({LOST}{{reason="{BEHIND_ROUTER}"}}{window})) '
+        f"and on (pod) increase({STARTED}{{{pick}}}{window}))",
         ttft=f"sum by (le) (increase({TTFT}{{{pick}}}{window}))",
         itl=f"sum by (le) (increase({ITL}{{{pick}}}{window}))",
     )
@@ -49,6 +56,11 @@ def planned_frontends(cell: CellPlan, model: str) -> str:
 def judged_models(cell: CellPlan) -> tuple[str, ...]:
     """Models that frontends of the cell answer for. Lanes of models that take turns have no such metrics."""
     return tuple(dict.fromkeys(g.model for g in cell.serving.graphs if g.entry is not None))
+
+
+def behind_router(cell: CellPlan, model: str) -> bool:
+    """Whether a router over tiers stands before the model's workers."""
+    return any(g.global_router is not None and g.model == model for g in cell.serving.graphs)
 
 
 def is_promised(fleet: FleetPlan, cell: CellPlan, model: str) -> bool:

@@ -6,7 +6,7 @@ then read thousands of points, not millions. Alerts compare with the recorded bu
 
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.observability.observability import MOST_BAD, BurnWindow, ObservabilityPlan
-from inferfab.plan.observability.slos import SloPlan
+from inferfab.plan.observability.slos import BEHIND_ROUTER, SEVERAL, SloPlan
 from inferfab.render.observability.fact_rules import number, slo_labels
 from inferfab.render.observability.rule import Group, Rule
 
@@ -47,7 +47,11 @@ def good_and_started(slo: SloPlan) -> tuple[str, str]:
         started = f"sum(rate(dynamo_frontend_requests_started_total{{{at}}}[5m]))"
         failed = f'sum(rate(dynamo_frontend_requests_total{{{at},error_type=~"{FAILED}"}}[5m]))'
         # The series of failures are there only after the first one.
-        return f"clamp_min({started} - ({failed} or vector(0)), 0)", started
+        lost = f"({failed} or vector(0))"
+        if slo.pool == SEVERAL:
+            behind = f'sum(rate(dynamo_frontend_failures_total{{{at},reason="{BEHIND_ROUTER}"}}[5m]))'
+            lost += f" - ({behind} or vector(0))"
+        return f"clamp_min({started} - {lost}, 0)", started
     name = _HISTOGRAM[slo.source, slo.signal]
     where = at if slo.source == "frontend" else f'pool="{slo.pool}",component=~"{_ENGINE_PART[slo.signal]}"'
     good = f'sum(rate({name}_bucket{{{where},le=~"{slo.le}"}}[5m]))'

@@ -95,13 +95,14 @@ def _arithmetic(console: "Console", fleet: "FleetPlan") -> None:
             )  # fmt: skip
     console.print(table)
     for figure in fleet.availability:
-        target = f", target {percent(figure.target_percent)}" if figure.target_percent is not None else ""
+        target = f" (target {percent(figure.target_percent)})" if figure.target_percent is not None else ""
+        capacity = figure.percent_of_capacity
         worst = max(figure.factors, key=lambda f: f.unavailability, default=None)
         console.print(
-            f"{figure.tier} {figure.model}: {percent(figure.percent)} by nodes, cells and regions{target}; "
-            f"{percent(figure.percent_with_operations)} with names, gateways, routers and changes"
+            f"{figure.tier} {figure.model}: {percent(figure.percent)}{target} with all of these"
+            + (f"; by nodes, cells and regions alone {percent(capacity)}" if capacity is not None else "")
             + (f"; most is lost to {worst.name}. " if worst else ". ")
-            + f"99.999 % is 0.44 minutes a month: {_five(figure.percent_with_operations)}.",
+            + f"99.999 % is 0.44 minutes a month: {_five(figure.percent)}.",
             markup=False,
         )
 

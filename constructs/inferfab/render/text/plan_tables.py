@@ -343,7 +343,10 @@ def _notes(console: "Console", fleet: FleetPlan) -> None:
         console.print(f"\\[{number}] {plain(how)}")
     console.print("[bold]Not in these sums[/]: " + "; ".join(fleet.cost.not_included))
     if fleet.availability:
-        console.print(f"[bold]Availability[/]: {fleet.availability[0].basis}; independent failures")
+        console.print(
+            f"[bold]Availability[/]: {fleet.availability[0].basis}; independent failures; names, gateways, routers and "
+            "changes are in it too: `inferfab failures` has each factor"
+        )
     measured = {p.token_cost.measured for p in fleet.pools if p.token_cost and p.token_cost.measured}
     for line in sorted(m for m in measured if m):
         console.print(f"[bold]Published, for comparison[/]: {plain(line)}")

@@ -122,10 +122,14 @@ def grouped(passed: "Sequence[Passed]") -> list[tuple[str, str]]:
     return shown
 
 
+def _usd(value: float | None) -> str:
+    return "unknown" if value is None else usd(value)
+
+
 def _row(option: "Option") -> list[str]:
     nodes = " + ".join(str(n) for n in option.nodes.values())
     workers = " + ".join(str(n) for n in option.workers.values())
     return [
         plain(option.instance), option.topology, nodes, workers, option.split or "-", str(option.batch),
-        str(option.gpus), usd(option.usd_per_hour), usd(option.usd_per_month), plain(option.limit),
+        str(option.gpus), _usd(option.usd_per_hour), _usd(option.usd_per_month), plain(option.limit),
     ]  # fmt: skip
