@@ -73,7 +73,8 @@ class GatewayPlan(Record):
     """Instances in all."""
     public: bool
     namespace: str = "gateway"
-    service: str = "gateway"
+    service: str = "entrance"
+    """That traffic comes by. Envoy Gateway makes a Service of each Gateway's own name, and refuses a foreign one."""
     port: PositiveInt = 8443
     """TLS, on the pods."""
     service_port: PositiveInt = 443
