@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from synthesized import ALL, FABRICS, charts_of, fleet
 
 from inferfab.plan.fleet import FleetPlan
-
-from synthesized import ALL, FABRICS, charts_of, fleet
 
 
 class Owned(NamedTuple):

@@ -3,7 +3,7 @@
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gke import gke
 from inferfab.catalog.instances import instances
-from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
+from inferfab.plan.draining import answer_seconds
 from inferfab.plan.engine import EnginePlan
 from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
@@ -20,7 +20,7 @@ from new in a rolling update; frontends look by prefix, but a standalone router 
 worker. A digest in the graph's name does the telling apart here. Read in ai-dynamo's operator documentation
 (DYN_NAMESPACE_WORKER_SUFFIX) and in two deployments that set it empty for this reason; unproven on a cluster.
 """
-_DRAIN_ENV = (EnvValue(name="DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT", value=str(ENGINE_DRAIN_SECONDS)),)
+_DRAIN_ENV = "DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT"
 """Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too)."""
 _CANARY_ENV = (EnvValue(name="DYN_HEALTH_CHECK_ENABLED", value="true"),)
 """An idle worker asks its own engine for one token, every 10 s; while none comes it is not ready. Off by default in the
@@ -40,6 +40,7 @@ def role_worker(
     scaled: bool,
     behind_router: bool,
     annotations: dict[str, str],
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The workers of one role of a pool."""
     env, mounts = _nccl(role, group)
@@ -57,6 +58,7 @@ def role_worker(
         host_mounts=mounts,
         claim=role.claim.name if role.claim else None,
         annotations=annotations,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -78,6 +80,7 @@ def shared_worker(
     *,
     replicas: int,
     on_node: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The instances of one model in a shared pool.
 
@@ -94,6 +97,7 @@ def shared_worker(
         pods_on_node=max(1, on_node),
         scaled=False,
         gpu_resource=instance.resource,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -108,12 +112,14 @@ def _worker(
     nodes: int,
     pods_on_node: int,
     scaled: bool,
+    drain_seconds: int,
     gpu_resource: str = "nvidia.com/gpu",
     env: tuple[EnvValue, ...] = (),
     host_mounts: tuple[HostMount, ...] = (),
     claim: str | None = None,
     annotations: dict[str, str] | None = None,
 ) -> ComponentPlan:
+    drain = EnvValue(name=_DRAIN_ENV, value=str(answer_seconds(drain_seconds)))
     return ComponentPlan(
         name=kind,
         kind=kind,
@@ -125,8 +131,8 @@ def _worker(
         runtime_version=None if engine.image.endswith(f":{pair.dynamo}") else pair.dynamo,
         command=engine.command,
         arguments=engine.arguments,
-        env=(*engine.env, *SELF_HOST_ENV, *_DRAIN_ENV, *_CANARY_ENV, *env),
-        drain_seconds=DRAIN_SECONDS,
+        env=(*engine.env, *SELF_HOST_ENV, drain, *_CANARY_ENV, *env),
+        drain_seconds=drain_seconds,
         cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,
         memory_limit_bytes=engine.memory_limit_bytes,
