@@ -12,6 +12,7 @@ from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, priority_class_
 from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.render.gateway.limits import rate_rules
 from inferfab.render.gateway.routes import backends, routes
+from inferfab.render.gateway.tenant_spaces import tenant_spaces
 from inferfab.render.templates import render
 
 TENANT_HEADER = "x-inferfab-tenant"
@@ -138,10 +139,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
         )
     housed = [tenant for tenant in gateway.tenants if tenant.namespace]
     if housed:
-        yield (
-            "tenants.yaml",
-            render("gateway/tenants.yaml.j2", tenants=housed, gateway=gateway, cell_cidr=cell.network.cidr),
-        )
+        yield "tenants.yaml", tenant_spaces(cell, housed)
 
 
 def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
