@@ -8,7 +8,7 @@ from inferfab.plan.engine import Argument
 from inferfab.plan.images import ImageSource
 from inferfab.plan.observability.buckets import frontend_buckets
 from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
-from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
+from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component, drain_env
 from inferfab.plan.serving.images import frontend_image, planner_image
 from inferfab.plan.tiers import TierPlan
 from inferfab.plan.transport import EnvValue
@@ -72,7 +72,13 @@ def frontend(
 
 
 def local_router(
-    pair: EnginePair, registry: ImageSource | None, *, dynamo_namespace: str, endpoint: str, block_tokens: int
+    pair: EnginePair,
+    registry: ImageSource | None,
+    *,
+    dynamo_namespace: str,
+    endpoint: str,
+    block_tokens: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The KV-aware router of one pool (or one role of it) behind a router over pools.
 
@@ -89,8 +95,9 @@ def local_router(
             Argument(flag="--router-policy-config", value=_file(ROUTER_POLICY)),
         ),
         replicas=ROUTERS,
-        env=SYSTEM_ENV,
+        env=(*SYSTEM_ENV, drain_env(drain_seconds)),
         config=ROUTER_POLICY,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -103,6 +110,7 @@ def global_router(
     folder: str,
     ttft_ms: int,
     itl_ms: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The router over the tiers of a model.
 
@@ -123,8 +131,9 @@ def global_router(
         ),
         replicas=ROUTERS,
         # Frontends read tokenizer and chat template from it over HTTP, and need no copy of their own.
-        env=(*SYSTEM_ENV, *SELF_HOST_ENV),
+        env=(*SYSTEM_ENV, *SELF_HOST_ENV, drain_env(drain_seconds)),
         config=GLOBAL_ROUTER,
+        drain_seconds=drain_seconds,
         model_folders=(folder,),
         model_as=model,
     )

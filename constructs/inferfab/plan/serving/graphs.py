@@ -114,7 +114,14 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
     space = dynamo_namespace(name, pool.namespace)
     if routed:
         endpoint = PREFILL_ENDPOINT if names == ("prefill",) else BACKEND_ENDPOINT
-        front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
+        front = local_router(
+            at.pair,
+            at.registry,
+            dynamo_namespace=space,
+            endpoint=endpoint,
+            block_tokens=block,
+            drain_seconds=at.drain_seconds,
+        )
     else:
         front = frontend(
             at.pair,

@@ -208,6 +208,7 @@ def _over_tiers(
                 folder=model.folder,
                 ttft_ms=plan.default.ttft_ms,
                 itl_ms=plan.default.itl_ms,
+                drain_seconds=at.drain_seconds,
             ),
         ),
         global_router=plan,

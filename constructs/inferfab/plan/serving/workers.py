@@ -3,14 +3,13 @@
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gke import gke
 from inferfab.catalog.instances import instances
-from inferfab.plan.draining import answer_seconds
 from inferfab.plan.engine import EnginePlan
 from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.component import ComponentKind, ComponentPlan, HostMount
-from inferfab.plan.serving.cpu_components import SELF_HOST_ENV
+from inferfab.plan.serving.cpu_components import SELF_HOST_ENV, drain_env
 from inferfab.plan.sharing import SharedInstancePlan
 from inferfab.plan.transport import EnvValue
 
@@ -20,8 +19,6 @@ from new in a rolling update; frontends look by prefix, but a standalone router 
 worker. A digest in the graph's name does the telling apart here. Read in ai-dynamo's operator documentation
 (DYN_NAMESPACE_WORKER_SUFFIX) and in two deployments that set it empty for this reason; unproven on a cluster.
 """
-_DRAIN_ENV = "DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT"
-"""Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too)."""
 _CANARY_ENV = (EnvValue(name="DYN_HEALTH_CHECK_ENABLED", value="true"),)
 """An idle worker asks its own engine for one token, every 10 s; while none comes it is not ready. Off by default in the
 runtime of 1.6.1, as its start-up line says (health_check_enabled=false), whatever the operator may add;
@@ -119,7 +116,6 @@ def _worker(
     claim: str | None = None,
     annotations: dict[str, str] | None = None,
 ) -> ComponentPlan:
-    drain = EnvValue(name=_DRAIN_ENV, value=str(answer_seconds(drain_seconds)))
     return ComponentPlan(
         name=kind,
         kind=kind,
@@ -131,7 +127,7 @@ def _worker(
         runtime_version=None if engine.image.endswith(f":{pair.dynamo}") else pair.dynamo,
         command=engine.command,
         arguments=engine.arguments,
-        env=(*engine.env, *SELF_HOST_ENV, drain, *_CANARY_ENV, *env),
+        env=(*engine.env, *SELF_HOST_ENV, drain_env(drain_seconds), *_CANARY_ENV, *env),
         drain_seconds=drain_seconds,
         cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,
