@@ -30,6 +30,7 @@ from inferfab.aws.projection import (
 )
 from inferfab.aws.system_node_group import SystemNodeGroup, SystemNodeGroupSpec
 from inferfab.aws.values import Ports
+from inferfab.plan.draining import deregistration_seconds
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.quotas import SYSTEM_GROWTH
@@ -289,6 +290,7 @@ class FoundationStack(AwsStack):
                 health_check=HealthCheck(port=gateway.health_port, path=gateway.health_path),
                 internal=not public,
                 deletion_protection=self._fleet.ownership.protected,
+                deregistration_delay_seconds=deregistration_seconds(self._cell.drain_seconds),
             ),
             after=network.public_ready if public else (),
         )

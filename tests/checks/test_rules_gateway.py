@@ -136,6 +136,26 @@ def test_racks_are_seen() -> Iterator[Example]:
     yield Passes(PLAIN.set(f"cells.{CELL}.cluster", {"kubernetes": "1.34"}))
 
 
+@examples("IF-GTW-016")
+def test_answers_end() -> Iterator[Example]:
+    """An hour is waited for, and no longer."""
+    path = f"gateway.tiers.{TIER}.timeout_seconds"
+    long = PLAIN.set("gateway", {"tiers": {TIER: {"timeout_seconds": 5000}}})
+    yield Fails(long, path, ("5,000 s", "3,600 s"), "info", fix_says=("timeout_seconds: 3600",))
+    yield Passes(long.set(path, 3600))
+
+
+@examples("IF-TEN-007")
+def test_tenants_are_known() -> Iterator[Example]:
+    """With `none` nobody says whose a request is: no finding before, and budgets in the plan."""
+    open_door = KEYED.set("gateway", {"authentication": {"kind": "none"}}).set(
+        f"cells.{CELL}.gateways", {"public": False}
+    )
+    yield Fails(open_door, "gateway.authentication.kind", ("`search`", "asks nobody"), fix_says=("key", "oidc"))
+    yield Passes(open_door.delete("tenants"))
+    yield Passes(KEYED.set("gateway", {"authentication": {"kind": "api_keys"}}))
+
+
 @examples("IF-TEN-001")
 def test_shares_fit() -> Iterator[Example]:
     """60 and 50 are 110."""

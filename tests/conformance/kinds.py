@@ -157,6 +157,7 @@ def _fabric_validator(name: str) -> Any:
 EXCERPTS = {
     ("external-secrets.io/v1", "ExternalSecret"): "external-secrets-externalsecret.yaml",
     ("cert-manager.io/v1", "ClusterIssuer"): "cert-manager-clusterissuer.yaml",
+    ("cert-manager.io/v1", "Issuer"): "cert-manager-issuer.yaml",
     ("cert-manager.io/v1", "Certificate"): "cert-manager-certificate.yaml",
 }
 """Kinds of which the repository keeps a schema of the fields that we may render."""

@@ -114,6 +114,27 @@ def test_no_object_has_a_name_twice_and_every_reference_is_there(name: str, more
                 assert secret in made or secret == cell.gateway.tls.secret
 
 
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_clients_are_given_one_authority_that_stays(name: str) -> None:
+    """Self-signed leaves have a new key at each renewal (90 days): who was given one refuses the next."""
+    for cell in with_tenants(name, "\ngateway: {tls: {kind: self_signed}}\n").cells:
+        found = [d for _, d in documents(gateway_files(cell))]
+        issuers = {d["metadata"]["name"]: d["spec"] for d in found if d["kind"] == "Issuer"}
+        certificates = {d["spec"]["secretName"]: d["spec"] for d in found if d["kind"] == "Certificate"}
+        leaves = [
+            certificates[listener["tls"]["certificateRefs"][0]["name"]]
+            for d in found if d["kind"] == "Gateway" for listener in d["spec"]["listeners"]
+        ]  # fmt: skip
+        assert len(leaves) >= 2
+        (secret,) = {issuers[leaf["issuerRef"]["name"]]["ca"]["secretName"] for leaf in leaves}
+        authority = certificates[secret]
+        assert authority["isCA"] and authority["privateKey"]["rotationPolicy"] == "Never"
+        assert issuers[authority["issuerRef"]["name"]] == {"selfSigned": {}}
+        # Years, against 90 days of a leaf.
+        assert int(authority["duration"].rstrip("h")) > 5 * 365 * 24
+        assert not any(leaf.get("isCA") for leaf in leaves)
+
+
 @pytest.mark.parametrize("more", [OIDC, KEYS, LOCAL])
 def test_a_tier_that_no_tenant_names_is_closed(more: str) -> None:
     """Tenants name `priority` only; without a policy the other tiers would serve whoever comes."""

@@ -46,7 +46,7 @@ def platform_spec(**change: Any) -> PlatformSpec:
         "cluster_autoscaler": ClusterAutoscalerSpec(cluster_name=name, region=region, kubernetes="1.36"),
         "prometheus": PrometheusSpec(storage_class="gp3-encrypted"),
         "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
-        "gateway": GatewayBinding(namespace="gateway", service="gateway", target_group_name=f"{name}-gateway"),
+        "gateway": GatewayBinding(namespace="gateway", service="entrance", target_group_name=f"{name}-gateway"),
         "secret_store": SecretStore(region=region),
         "envoy_gateway": EnvoyGatewaySpec(redis="redis.gateway.svc.cluster.local:6379"),
         "ai_gateway": AiGatewaySpec(),

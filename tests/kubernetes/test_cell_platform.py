@@ -185,13 +185,13 @@ def test_priorities_stay_out_of_kubernetes_own_range(priority: int) -> None:
 
 def test_the_gateway_joins_terraforms_target_group_by_name(own: dict[tuple[str, str], dict[str, Any]]) -> None:
     """In the Service's namespace; security groups stay Terraform's."""
-    binding = own["TargetGroupBinding", "gateway"]
+    binding = own["TargetGroupBinding", "entrance"]
     assert binding["apiVersion"] == "elbv2.k8s.aws/v1beta1"
     assert binding["metadata"]["namespace"] == "gateway"
     assert binding["spec"] == {
         "targetGroupName": "prod-use1-a-gateway",
         "targetType": "ip",
-        "serviceRef": {"name": "gateway", "port": 443},
+        "serviceRef": {"name": "entrance", "port": 443},
     }
 
 

@@ -55,3 +55,32 @@ def test_shares_and_ranks_become_whole_numbers() -> None:
     ]
     values = list(classes.values())
     assert len(values) == 3 and values == sorted(values, reverse=True) and len(set(values)) == 3
+
+
+@pytest.mark.parametrize("name", ("staging", "prod", "prod-hybrid"))
+def test_whatever_an_answer_passes_through_waits_for_it(name: str) -> None:
+    """Load balancer, autoscaler, proxies and pods: none lets go before the longest request of the cell's tiers ends."""
+    plan = fleet(name)
+    longest = max(tier.timeout_seconds for cell in plan.cells for tier in cell.gateway.tiers)
+    targets = [body for _, body in every(stacks(name), "aws_lb_target_group")]
+    assert len(targets) == len(plan.cells)
+    waits = [int(body["deregistration_delay"]) for body in targets]
+    waits += [
+        yaml.safe_load(text)["extraArgs"]["max-graceful-termination-sec"]
+        for _, release in every(stacks(name), "helm_release")
+        if release["name"] == "cluster-autoscaler"
+        for text in release["values"]
+    ]
+    assert len(waits) == 2 * len(plan.cells)
+    pods = []
+    for _, text in charts_of(plan):
+        for body in yaml.safe_load_all(text):
+            if body and body["kind"] == "EnvoyProxy":
+                waits.append(int(body["spec"]["shutdown"]["drainTimeout"].rstrip("s")))
+            if body and body["kind"] == "DynamoGraphDeployment":
+                parts = [part for part in body["spec"]["components"] if part.get("type") != "planner"]
+                pods += [part["podTemplate"]["spec"].get("terminationGracePeriodSeconds") for part in parts]
+            if body and body["kind"] == "Deployment" and "inferfab/lane" in str(body):
+                pods.append(body["spec"]["template"]["spec"].get("terminationGracePeriodSeconds"))
+    assert min(waits) >= longest
+    assert pods and all(seconds is not None and seconds >= longest + 60 for seconds in pods)

@@ -34,6 +34,7 @@ import inferfab.checks.names
 import inferfab.checks.network_sizes
 import inferfab.checks.networks
 import inferfab.checks.node_groups
+import inferfab.checks.objects
 import inferfab.checks.observability
 import inferfab.checks.observed
 import inferfab.checks.offers

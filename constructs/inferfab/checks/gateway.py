@@ -10,6 +10,7 @@ from inferfab.checks.remedies import plain
 from inferfab.environment.gateway import GlobalLimits
 from inferfab.environment.problems import meant
 from inferfab.findings import YamlPath
+from inferfab.plan.draining import MOST_ANSWER_SECONDS
 from inferfab.plan.gateway.gateway import MIB, authentication_of
 from inferfab.plan.tiers import DEFAULT_TIERS
 
@@ -272,3 +273,26 @@ def racks_are_seen(facts: Facts) -> Iterator[Problem]:
                 f"pods of Kubernetes {version} do not carry their node's zone, which is their rack",
                 f'write "{_ZONE_LABELS}" or newer',
             )
+
+
+@rule(
+    "IF-GTW-016",
+    "requests longer than anything waits for them",
+    severity="info",
+    joins=("environment", "cloud", "pod"),
+    why="a pod or a node that goes is given an hour at most, so longer answers are cut off at every update.",
+    do="give the tier an hour or less, or let its clients try again.",
+    source="plan/draining: AWS target groups deregister within 3,600 s; GKE gives pods an hour",
+)
+def answers_end(facts: Facts) -> Iterator[Problem]:
+    said = set()
+    for cell in facts.fleet.cells:
+        for tier in cell.gateway.tiers:
+            if tier.timeout_seconds > MOST_ANSWER_SECONDS and tier.tier not in said:
+                said.add(tier.tier)
+                yield Problem(
+                    ("gateway", "tiers", tier.tier, "timeout_seconds"),
+                    f"a request of `{tier.tier}` may take {tier.timeout_seconds:,} s, and what serves it waits "
+                    f"no longer than {MOST_ANSWER_SECONDS:,} s for it when it goes",
+                    f"write `timeout_seconds: {MOST_ANSWER_SECONDS}` or less",
+                )

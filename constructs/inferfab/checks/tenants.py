@@ -159,3 +159,25 @@ def shares_are_numbers(facts: Facts) -> Iterator[Problem]:
                         f"what `{part.tier}` does in a minute in {cell.name} is not known",
                         "write `tokens_per_minute: …` in its place",
                     )
+
+
+@rule(
+    "IF-TEN-007",
+    "tenants that nobody tells apart",
+    stage="reference",
+    joins=("environment",),
+    why="with `authentication: none` no request says whose it is, so whoever comes uses every tier, and no share or "
+    "limit is ever counted: budgets are written down that hold for nobody.",
+    do="let requests bring a key or a token, or remove the tenants.",
+    source="Envoy Gateway 1.9: limits are counted by a header that only its key or token filter writes",
+)
+def tenants_are_known(facts: Facts) -> Iterator[Problem]:
+    asked = facts.environment.gateway.authentication
+    if asked is not None and asked.kind == "none" and facts.loaded.has("tenants"):
+        names = ", ".join(f"`{name}`" for name in facts.environment.tenants)
+        yield Problem(
+            ("gateway", "authentication", "kind"),
+            f"`none` asks nobody, and tenants have tiers of their own: {names}",
+            "leave `authentication` out (each tenant has a key), or use `oidc`",
+            value="none",
+        )

@@ -16,8 +16,10 @@ from inferfab.plan.availability import AvailabilityPlan, CellCapacity, RoleNodes
 from inferfab.plan.aws_names import AwsCellNames, AwsGlobalNames, aws_cell_names, aws_global_names
 from inferfab.plan.cost import CostPlan, Money
 from inferfab.plan.defaults import DefaultUsed, defaults_used
+from inferfab.plan.draining import DRAIN_SECONDS, drain_seconds
 from inferfab.plan.fabric import CellFabricPlan, plan_cell_fabric
 from inferfab.plan.gateway.gateway import GatewayPlan, plan_gateway
+from inferfab.plan.gateway.tiers import timeout_seconds
 from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
 from inferfab.plan.images import ImageSource, plan_images
 from inferfab.plan.locality import LocalityPlan, plan_locality
@@ -88,6 +90,8 @@ class CellPlan(Record):
     locality: LocalityPlan | None = None
     """None in plans of earlier releases."""
     gateway: GatewayPlan
+    drain_seconds: PositiveInt = DRAIN_SECONDS
+    """That what serves and what stands before it have to end answers in flight."""
     system_instance: str
     system_nodes: PositiveInt
     node_groups: tuple[NodeGroupPlan, ...]
@@ -388,6 +392,9 @@ def _cell(
         complete=all(p.name in complete for p in pools if p.kv_transfer),
         gateways=cell.gateways.replicas,
     )
+    gates = environment.gateway.tiers
+    timeouts = {t: timeout_seconds(tiers[t], gates.get(t), pools, models) for t in {p.tier for p in pools}}
+    drain = drain_seconds(timeouts.values())
     serving = plan_serving(
         pair,
         plan_images(environment),
@@ -399,7 +406,8 @@ def _cell(
         bucket=names.model_bucket if names else google.model_bucket if google else None,
         egress=network.egress != "none",
         racks=racks,
-        gates=environment.gateway.tiers,
+        gates=gates,
+        drain_seconds=drain,
     )
     return CellPlan(
         name=name,
@@ -441,7 +449,9 @@ def _cell(
             pools,
             groups,
             serving,
+            drain_seconds=drain,
         ),
+        drain_seconds=drain,
         observability=plan_observability(
             environment.observability, serving, pools, groups, tiers, (pair.dynamo, pair.vllm)
         ),

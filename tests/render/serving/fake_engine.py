@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -12,6 +13,7 @@ class State:
     """As vLLM starts: awake, with its weights on the GPU."""
 
     awake = True
+    running = 0
 
 
 def note(what: str) -> None:
@@ -25,10 +27,20 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if self.path == "/metrics":
+            # Lines as vLLM has them; other series of like names do not count.
+            self._send(
+                200,
+                "# TYPE vllm:num_requests_running gauge\n"
+                f'vllm:num_requests_running{{engine="0",model_name="{MODEL}"}} {float(State.running)}\n'
+                f'vllm:num_requests_waiting{{engine="0",model_name="{MODEL}"}} 0.0\n'
+                f'vllm:kv_cache_usage_perc{{engine="0",model_name="{MODEL}"}} 0.5\n'.encode(),
+            )
+            return
         self._answer(200, {})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.startswith("/sleep"):
             State.awake = False
             note(f"asleep {self.path.partition('?')[2]}")
@@ -38,10 +50,16 @@ class Handler(BaseHTTPRequestHandler):
             note("awake")
             self._answer(200, {})
         else:
+            if b'"slow"' in asked:
+                State.running += 1
+                time.sleep(3)
+                State.running -= 1
             self._answer(200 if State.awake else 500, {"model": MODEL})
 
     def _answer(self, status: int, body: object) -> None:
-        data = json.dumps(body).encode()
+        self._send(status, json.dumps(body).encode())
+
+    def _send(self, status: int, data: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

@@ -61,7 +61,13 @@ class Lane:
             {"model": m, "port": p, "argv": [sys.executable, str(ENGINE), m, str(p), str(self.log)]}
             for m, p in self.ports.items()
         ]
-        settings = {"load_timeout_seconds": 20, "engines": engines, "swap": list(swap)}
+        settings = {
+            "load_timeout_seconds": 20,
+            "drain_looks": 2,
+            "drain_look_seconds": 0.1,
+            "engines": engines,
+            "swap": list(swap),
+        }
         (self.folder / "lane.json").write_text(json.dumps(settings), encoding="utf-8")
         return self.run("start", str(self.folder / "lane.json"))
 
@@ -88,9 +94,9 @@ def lane(tmp_path: Path) -> Iterator[Lane]:
     made.end()
 
 
-def ask(port: int, model: str) -> str:
+def ask(port: int, model: str, prompt: str = "x") -> str:
     """The name of the model that answered."""
-    body = json.dumps({"model": model, "prompt": "x"}).encode()
+    body = json.dumps({"model": model, "prompt": prompt}).encode()
     url = f"http://127.0.0.1:{port}/v1/completions"
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -146,6 +152,24 @@ def test_asked_to_end_it_ends_its_engines(lane: Lane, when: int) -> None:
     started.terminate()
     assert started.wait(30) == 0
     assert not answers(lane.ports["a"]) and not answers(lane.ports["b"])
+
+
+def test_a_pod_that_goes_waits_for_answers_in_flight(lane: Lane) -> None:
+    """What preStop runs ends when the slow answer has, and soon where nothing is asked."""
+    lane.start("sleep", "1000")
+    until(lambda: lane.noted() == LOADED)
+    file = str(lane.folder / "lane.json")
+    assert lane.run("drain", file).wait(10) == 0
+    urllib.request.urlopen(
+        urllib.request.Request(f"http://127.0.0.1:{lane.ports['b']}/wake_up", b"{}"), timeout=5
+    ).close()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(ask, lane.ports["b"], "b", "slow")
+        time.sleep(0.3)
+        waiting = lane.run("drain", file)
+        assert slow.result(20) == "b"
+        assert waiting.poll() is None, "it did not wait"
+        assert waiting.wait(10) == 0
 
 
 def plan_of(lane: Lane) -> LanePlan:

@@ -32,6 +32,14 @@ def test_a_drain_takes_one_lane_at_a_time() -> None:
     assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
+def test_a_lane_has_as_long_as_its_requests() -> None:
+    """Staging's slower tier lets a request take 3,360 s; then a minute to end its engines."""
+    pod = lane_objects()["Deployment"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 3360 + 60
+    (main,) = pod["containers"]
+    assert main["lifecycle"]["preStop"]["exec"]["command"][2] == "drain"
+
+
 def test_drafts_are_waited_for() -> None:
     """vLLM would look for the draft on the hub, or fail, where its folder is not there yet."""
     (wait,) = (

@@ -145,7 +145,7 @@ class Platform(Construct):
             cluster_autoscaler=ClusterAutoscalerSpec(cluster_name=name, region=region, kubernetes="1.36"),
             prometheus=PrometheusSpec(storage_class="gp3-encrypted"),
             dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
-            gateway=GatewayBinding(namespace="gateway", service="gateway", target_group_name="prod-use1-a-gateway"),
+            gateway=GatewayBinding(namespace="gateway", service="entrance", target_group_name="prod-use1-a-gateway"),
             secret_store=SecretStore(region=region),
             capacity=CapacityPublisherSpec(
                 cell="use1-a",

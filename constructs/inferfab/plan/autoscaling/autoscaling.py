@@ -72,6 +72,8 @@ def plan_autoscaling(
     pools: tuple[PoolPlan, ...],
     groups: tuple[NodeGroupPlan, ...],
     serving: ServingPlan,
+    *,
+    drain_seconds: int = DRAIN_SECONDS,
 ) -> AutoscalingPlan:
     """:param asked: by pool, with the environment's defaults laid under."""
     return AutoscalingPlan(
@@ -90,7 +92,7 @@ def plan_autoscaling(
                 models[pool.models[0]],
                 {r.role: next(g for g in groups if g.name == r.node_group) for r in pool.roles},
                 serving,
-            )
+            ).model_copy(update={"drain_seconds": drain_seconds})
             for pool in pools
         )
     )

@@ -20,6 +20,8 @@ from inferfab.record import Record
 _BYTES_PER_TOKEN = 8
 """Of a token in a request's JSON: 4 letters, escapes, and letters of two bytes. Estimate."""
 MIB = 1024 * 1024
+CA_SECRET = "gateway-ca"
+"""Secret of the cell's own authority, where certificates are self-signed; ``tls.crt`` is what clients are given."""
 
 
 class GatewayGroup(Record):
@@ -73,7 +75,8 @@ class GatewayPlan(Record):
     """Instances in all."""
     public: bool
     namespace: str = "gateway"
-    service: str = "gateway"
+    service: str = "entrance"
+    """That traffic comes by. Envoy Gateway makes a Service of each Gateway's own name, and refuses a foreign one."""
     port: PositiveInt = 8443
     """TLS, on the pods."""
     service_port: PositiveInt = 443
@@ -100,6 +103,16 @@ class GatewayPlan(Record):
 
     def tenants_of(self, tier: str) -> tuple[TenantPlan, ...]:
         return tuple(t for t in self.tenants if t.tier(tier) is not None)
+
+
+def route_name(tier: str, group: GatewayGroup) -> str:
+    """Of the AIGatewayRoute, and of the HTTPRoute that is made of it."""
+    return f"{tier}-{group.rack}" if group.rack else tier
+
+
+def tls_secret(listener: str) -> str:
+    """Secret that cert-manager makes for a listener."""
+    return f"tls-{listener}"
 
 
 def authentication_of(environment: Environment) -> AuthenticationPlan:
@@ -197,7 +210,7 @@ def _tls(environment: Environment, cloud: str) -> TlsPlan:
 def _limits(environment: Environment, replicas: int) -> LimitsPlan:
     asked = environment.gateway.rate_limits
     limited = any(part for tenant in environment.tenants.values() for part in tenant.tiers.values())
-    if not limited or not replicas:
+    if not limited or not replicas or authentication_of(environment).kind == "none":
         return LimitsPlan(kind="none")
     if not isinstance(asked, GlobalLimits):
         return LimitsPlan(kind="local")

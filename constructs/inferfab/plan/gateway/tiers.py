@@ -90,6 +90,14 @@ def request_seconds(tier: TierPlan, context_tokens: int) -> int:
     return min(_MOST_SECONDS, 60 * math.ceil((wait + answer) / 60))
 
 
+def timeout_seconds(
+    tier: TierPlan, gate: TierGate | None, pools: tuple[PoolPlan, ...], models: dict[str, ModelPlan]
+) -> int:
+    """Of a whole request, as asked, or by the longest context of the tier's models in the cell."""
+    context = max(models[name].context_tokens for p in pools if p.tier == tier.name for name in p.models)
+    return (gate.timeout_seconds if gate else None) or request_seconds(tier, context)
+
+
 def least_seconds(tier: TierPlan, output_tokens: int) -> float:
     """What an answer of the tier's workload takes at its loosest TTFT promise and its pace."""
     ttft = max((p.at_most_ms for p in tier.promises if p.metric == "ttft"), default=0.0)
@@ -114,7 +122,6 @@ def plan_tier_gate(
     :param instances: gateway instances of the cell.
     """
     mine = tuple(p for p in pools if p.tier == tier.name)
-    context = max(models[name].context_tokens for p in mine for name in p.models)
     factor = by_rank(QUEUE_FACTORS, tier.rank)
     held = {
         name: max(1, sum(_held(p, tier.rank, gate) for p in mine if name in p.models))
@@ -144,7 +151,7 @@ def plan_tier_gate(
             for entry in entries
             if entry.tier == tier.name
         ),
-        timeout_seconds=(gate.timeout_seconds if gate else None) or request_seconds(tier, context),
+        timeout_seconds=timeout_seconds(tier, gate, pools, models),
         least_timeout_seconds=max(1.0, *(least_seconds(tier, w.output_tokens) for w in workloads)),
         parallel_requests=parallel,
         connections=max(parallel, flow_connections),

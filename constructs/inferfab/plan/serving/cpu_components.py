@@ -1,5 +1,6 @@
 """Components without GPUs: frontends, routers, planners. They stand on system nodes."""
 
+from inferfab.plan.draining import answer_seconds
 from inferfab.plan.engine import Argument
 from inferfab.plan.quantities import GIB
 from inferfab.plan.serving.component import SYSTEM_PORT, ComponentKind, ComponentPlan
@@ -22,6 +23,17 @@ _MEMORY_GIB: dict[ComponentKind, tuple[float, float]] = {
 """Request and limit. Measured at rest: 0.1 to 0.12 GiB a process (Dynamo 1.6.1 on loopback); the rest is room for
 tokenizers, prefix indexes and requests in flight. Estimates.
 """
+
+
+_DRAIN_ENV = "DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT"
+"""Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too). That
+routers, through which answers pass as well, read it like workers is unproven.
+"""
+
+
+def drain_env(drain_seconds: int) -> EnvValue:
+    """How long a process of Dynamo waits for its answers in flight."""
+    return EnvValue(name=_DRAIN_ENV, value=str(answer_seconds(drain_seconds)))
 
 
 def cpu_component(

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from inferfab.catalog.engines import EnginePair
-from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
+from inferfab.plan.draining import answer_seconds
 from inferfab.plan.engine import Argument
 from inferfab.plan.images import ImageSource
 from inferfab.plan.observability.buckets import frontend_buckets
 from inferfab.plan.serving.component import CONFIG_PATH, ComponentPlan
-from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component
+from inferfab.plan.serving.cpu_components import ROUTERS, SELF_HOST_ENV, SYSTEM_ENV, cpu_component, drain_env
 from inferfab.plan.serving.images import frontend_image, planner_image
 from inferfab.plan.tiers import TierPlan
 from inferfab.plan.transport import EnvValue
@@ -22,7 +22,7 @@ PREFILL_ENDPOINT, BACKEND_ENDPOINT = "prefill.generate", "backend.generate"
 """Where workers register: prefill workers as ``prefill``, all others as ``backend`` (dynamo/vllm/args.py)."""
 
 
-_DRAIN_ENV = (EnvValue(name="DYN_HTTP_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", value=str(ENGINE_DRAIN_SECONDS)),)
+_DRAIN_ENV = "DYN_HTTP_GRACEFUL_SHUTDOWN_TIMEOUT_SECS"
 """Named in the runtime of ai-dynamo-runtime 1.6.1; that streams then go on to their end is unproven."""
 
 
@@ -38,6 +38,7 @@ def frontend(
     dynamo_namespace: str | None,
     kv_aware: bool,
     tiers: Sequence[TierPlan],
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The OpenAI endpoint of a graph.
 
@@ -45,6 +46,7 @@ def frontend(
         as the operator sets it.
     :param kv_aware: route by what each worker's cache holds; else, in front of a router, any instance serves.
     :param tiers: whose promises its histograms are judged by.
+    :param drain_seconds: see :mod:`inferfab.plan.draining`.
     """
     arguments: tuple[Argument, ...]
     if kv_aware:
@@ -56,20 +58,27 @@ def frontend(
         arguments = (Argument(flag="--router-mode", value="round-robin"),)
     if dynamo_namespace is not None:
         arguments = (*arguments, Argument(flag="--namespace", value=dynamo_namespace))
+    drain = EnvValue(name=_DRAIN_ENV, value=str(answer_seconds(drain_seconds)))
     return cpu_component(
         "frontend",
         "dynamo.frontend",
         frontend_image(pair, registry),
         arguments,
         replicas=replicas,
-        env=(*_DRAIN_ENV, *(value for buckets in frontend_buckets(tiers) for value in buckets.env)),
+        env=(drain, *(value for buckets in frontend_buckets(tiers) for value in buckets.env)),
         config=ROUTER_POLICY if kv_aware else READY,
-        drain_seconds=DRAIN_SECONDS,
+        drain_seconds=drain_seconds,
     )
 
 
 def local_router(
-    pair: EnginePair, registry: ImageSource | None, *, dynamo_namespace: str, endpoint: str, block_tokens: int
+    pair: EnginePair,
+    registry: ImageSource | None,
+    *,
+    dynamo_namespace: str,
+    endpoint: str,
+    block_tokens: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The KV-aware router of one pool (or one role of it) behind a router over pools.
 
@@ -86,8 +95,9 @@ def local_router(
             Argument(flag="--router-policy-config", value=_file(ROUTER_POLICY)),
         ),
         replicas=ROUTERS,
-        env=SYSTEM_ENV,
+        env=(*SYSTEM_ENV, drain_env(drain_seconds)),
         config=ROUTER_POLICY,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -100,6 +110,7 @@ def global_router(
     folder: str,
     ttft_ms: int,
     itl_ms: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The router over the tiers of a model.
 
@@ -120,8 +131,9 @@ def global_router(
         ),
         replicas=ROUTERS,
         # Frontends read tokenizer and chat template from it over HTTP, and need no copy of their own.
-        env=(*SYSTEM_ENV, *SELF_HOST_ENV),
+        env=(*SYSTEM_ENV, *SELF_HOST_ENV, drain_env(drain_seconds)),
         config=GLOBAL_ROUTER,
+        drain_seconds=drain_seconds,
         model_folders=(folder,),
         model_as=model,
     )

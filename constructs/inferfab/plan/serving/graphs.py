@@ -7,6 +7,7 @@ from inferfab.catalog.instances import instances
 from inferfab.environment.gateway import TierGate
 from inferfab.environment.pools import Locality
 from inferfab.plan.aws_names import fit
+from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.images import ImageSource
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
@@ -43,6 +44,8 @@ class GraphContext(Record):
     racks: RacksPlan | None = None
     gates: dict[str, TierGate] = {}
     """What the gateway section says of tiers."""
+    drain_seconds: int = DRAIN_SECONDS
+    """Of the cell's pods."""
 
     def queue_limit(self, tier: str, workers: Sequence[ComponentPlan]) -> int:
         """Requests that wait for each worker; where kinds differ, by the larger batch: it is what writes answers."""
@@ -88,6 +91,7 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
             scaled=scaled and role.workers.min != role.workers.max,
             behind_router=routed,
             annotations=at.annotations(role),
+            drain_seconds=at.drain_seconds,
         )
         for role in roles
     ]
@@ -110,10 +114,23 @@ def _graph(pool: PoolPlan, at: GraphContext, names: tuple[str, ...], *, routed: 
     space = dynamo_namespace(name, pool.namespace)
     if routed:
         endpoint = PREFILL_ENDPOINT if names == ("prefill",) else BACKEND_ENDPOINT
-        front = local_router(at.pair, at.registry, dynamo_namespace=space, endpoint=endpoint, block_tokens=block)
+        front = local_router(
+            at.pair,
+            at.registry,
+            dynamo_namespace=space,
+            endpoint=endpoint,
+            block_tokens=block,
+            drain_seconds=at.drain_seconds,
+        )
     else:
         front = frontend(
-            at.pair, at.registry, replicas=pool.frontends, dynamo_namespace=None, kv_aware=True, tiers=(tier,)
+            at.pair,
+            at.registry,
+            replicas=pool.frontends,
+            dynamo_namespace=None,
+            kv_aware=True,
+            tiers=(tier,),
+            drain_seconds=at.drain_seconds,
         )
     if at.racks is not None:
         # One in each rack at least: a gateway prefers those of its own.
@@ -213,7 +230,15 @@ def _shared(pool: PoolPlan, name: str, at: GraphContext) -> GraphPlan:
     }
     route = fit(f"{pool.name}-{name}", 30)
     graph = graph_name(route, immutable)
-    worker = shared_worker(at.pair, instance, group, model, replicas=packing.instances.get(name, 0), on_node=on_node)
+    worker = shared_worker(
+        at.pair,
+        instance,
+        group,
+        model,
+        replicas=packing.instances.get(name, 0),
+        on_node=on_node,
+        drain_seconds=at.drain_seconds,
+    )
     return GraphPlan(
         name=graph,
         dynamo_namespace=dynamo_namespace(graph, pool.namespace),
@@ -232,6 +257,7 @@ def _shared(pool: PoolPlan, name: str, at: GraphContext) -> GraphPlan:
                 dynamo_namespace=None,
                 kv_aware=True,
                 tiers=(at.tiers[pool.tier],),
+                drain_seconds=at.drain_seconds,
             ),
             worker,
         ),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from inferfab.catalog.engines import EnginePair
 from inferfab.environment.gateway import TierGate
+from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.images import ImageSource
 from inferfab.plan.names import dynamo_namespace, graph_name, priority_class_name
 from inferfab.plan.placement import NodeGroupPlan
@@ -64,6 +65,7 @@ def plan_serving(
     egress: bool,
     racks: RacksPlan | None = None,
     gates: dict[str, TierGate] | None = None,
+    drain_seconds: int = DRAIN_SECONDS,
 ) -> ServingPlan:
     """Graphs, routers over tiers, Services, and the models on the nodes."""
     at = GraphContext(
@@ -75,6 +77,7 @@ def plan_serving(
         tiers=tiers,
         racks=racks,
         gates=gates or {},
+        drain_seconds=drain_seconds,
     )
     joined, without = _joined(pools, tiers, models)
     graphs: list[GraphPlan] = []
@@ -195,6 +198,7 @@ def _over_tiers(
                 dynamo_namespace=space,
                 kv_aware=False,
                 tiers=[at.tiers[p.tier] for p in pools],
+                drain_seconds=at.drain_seconds,
             ),
             global_router(
                 at.pair,
@@ -204,6 +208,7 @@ def _over_tiers(
                 folder=model.folder,
                 ttft_ms=plan.default.ttft_ms,
                 itl_ms=plan.default.itl_ms,
+                drain_seconds=at.drain_seconds,
             ),
         ),
         global_router=plan,

@@ -3,14 +3,13 @@
 from inferfab.catalog.engines import EnginePair
 from inferfab.catalog.gke import gke
 from inferfab.catalog.instances import instances
-from inferfab.plan.draining import DRAIN_SECONDS, ENGINE_DRAIN_SECONDS
 from inferfab.plan.engine import EnginePlan
 from inferfab.plan.names import token_secret_name
 from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.roles import RolePlan
 from inferfab.plan.served import ModelPlan
 from inferfab.plan.serving.component import ComponentKind, ComponentPlan, HostMount
-from inferfab.plan.serving.cpu_components import SELF_HOST_ENV
+from inferfab.plan.serving.cpu_components import SELF_HOST_ENV, drain_env
 from inferfab.plan.sharing import SharedInstancePlan
 from inferfab.plan.transport import EnvValue
 
@@ -20,8 +19,6 @@ from new in a rolling update; frontends look by prefix, but a standalone router 
 worker. A digest in the graph's name does the telling apart here. Read in ai-dynamo's operator documentation
 (DYN_NAMESPACE_WORKER_SUFFIX) and in two deployments that set it empty for this reason; unproven on a cluster.
 """
-_DRAIN_ENV = (EnvValue(name="DYN_WORKER_GRACEFUL_SHUTDOWN_TIMEOUT", value=str(ENGINE_DRAIN_SECONDS)),)
-"""Default: 30 s. Name and default: ai-dynamo lib/backend-common (the name is in the runtime of 1.6.1, too)."""
 _CANARY_ENV = (EnvValue(name="DYN_HEALTH_CHECK_ENABLED", value="true"),)
 """An idle worker asks its own engine for one token, every 10 s; while none comes it is not ready. Off by default in the
 runtime of 1.6.1, as its start-up line says (health_check_enabled=false), whatever the operator may add;
@@ -40,6 +37,7 @@ def role_worker(
     scaled: bool,
     behind_router: bool,
     annotations: dict[str, str],
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The workers of one role of a pool."""
     env, mounts = _nccl(role, group)
@@ -57,6 +55,7 @@ def role_worker(
         host_mounts=mounts,
         claim=role.claim.name if role.claim else None,
         annotations=annotations,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -78,6 +77,7 @@ def shared_worker(
     *,
     replicas: int,
     on_node: int,
+    drain_seconds: int,
 ) -> ComponentPlan:
     """The instances of one model in a shared pool.
 
@@ -94,6 +94,7 @@ def shared_worker(
         pods_on_node=max(1, on_node),
         scaled=False,
         gpu_resource=instance.resource,
+        drain_seconds=drain_seconds,
     )
 
 
@@ -108,6 +109,7 @@ def _worker(
     nodes: int,
     pods_on_node: int,
     scaled: bool,
+    drain_seconds: int,
     gpu_resource: str = "nvidia.com/gpu",
     env: tuple[EnvValue, ...] = (),
     host_mounts: tuple[HostMount, ...] = (),
@@ -125,8 +127,8 @@ def _worker(
         runtime_version=None if engine.image.endswith(f":{pair.dynamo}") else pair.dynamo,
         command=engine.command,
         arguments=engine.arguments,
-        env=(*engine.env, *SELF_HOST_ENV, *_DRAIN_ENV, *_CANARY_ENV, *env),
-        drain_seconds=DRAIN_SECONDS,
+        env=(*engine.env, *SELF_HOST_ENV, drain_env(drain_seconds), *_CANARY_ENV, *env),
+        drain_seconds=drain_seconds,
         cpu_millis=cpu_millis_of(group, pods_on_node),
         memory_request_bytes=engine.memory_limit_bytes,
         memory_limit_bytes=engine.memory_limit_bytes,

@@ -6,13 +6,13 @@ from typing import Any
 from inferfab.catalog.chart_images import chart_images
 from inferfab.catalog.charts import charts, image
 from inferfab.catalog.system_nodes import system_node_facts
-from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.fleet import CellPlan
-from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
+from inferfab.plan.gateway.gateway import CA_SECRET, GatewayGroup, GatewayPlan, route_name, tls_secret
 from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, priority_class_name
 from inferfab.plan.racks.racks import RACK_LABEL
 from inferfab.render.gateway.limits import rate_rules
-from inferfab.render.gateway.routes import backends, route_name, routes
+from inferfab.render.gateway.routes import backends, routes
+from inferfab.render.gateway.tenant_spaces import tenant_spaces
 from inferfab.render.templates import render
 
 TENANT_HEADER = "x-inferfab-tenant"
@@ -53,7 +53,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             listeners=listeners,
             rack_label=RACK_LABEL,
             priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
-            drain_seconds=DRAIN_SECONDS,
+            drain_seconds=cell.drain_seconds,
             asks=system_node_facts().gateway,
             image=cell.images.reference(_proxy_image()) if cell.images.mirror else None,
             pull_secret=cell.images.pull_secret,
@@ -107,6 +107,9 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
                 listeners=listeners,
                 namespace=gateway.namespace,
                 region=cell.region,
+                ca_secret=CA_SECRET,
+                # RFC 5280 ends a common name at 64 characters.
+                authority=f"inferfab {cell.name}",
             ),
         )
     yield (
@@ -136,10 +139,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
         )
     housed = [tenant for tenant in gateway.tenants if tenant.namespace]
     if housed:
-        yield (
-            "tenants.yaml",
-            render("gateway/tenants.yaml.j2", tenants=housed, gateway=gateway, cell_cidr=cell.network.cidr),
-        )
+        yield "tenants.yaml", tenant_spaces(cell, housed)
 
 
 def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
@@ -148,7 +148,7 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
 
     def listener(name: str, hostname: str, why: str) -> dict[str, Any]:
         names = list(dict.fromkeys((hostname, gateway.hostname)))
-        return {"name": name, "hostname": hostname, "why": why, "secret": own or f"tls-{name}", "names": names}
+        return {"name": name, "hostname": hostname, "why": why, "secret": own or tls_secret(name), "names": names}
 
     tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
     return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]

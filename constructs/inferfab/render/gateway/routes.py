@@ -3,17 +3,12 @@
 import json
 from typing import Any
 
-from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
+from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan, route_name
 from inferfab.plan.gateway.tiers import RoutePlan, backend_host, pods_service
 from inferfab.plan.serving.global_router import TierTarget
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 """Kubernetes puts a node's zone on its pods (KEP-4742, on by default since 1.35); a rack is its nodes' zone."""
-
-
-def route_name(tier: str, group: GatewayGroup) -> str:
-    """Of the AIGatewayRoute, and of the HTTPRoute that is made of it."""
-    return f"{tier}-{group.rack}" if group.rack else tier
 
 
 def nvext(target: TierTarget | None) -> str:

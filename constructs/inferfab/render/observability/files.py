@@ -8,6 +8,7 @@ from inferfab.render.observability.alerts import alert_group
 from inferfab.render.observability.dashboards import dashboards
 from inferfab.render.observability.fact_rules import fact_group
 from inferfab.render.observability.monitors import monitors_file
+from inferfab.render.observability.network_policies import metrics_policies
 from inferfab.render.observability.recording_rules import cost_group, recording_group
 from inferfab.render.observability.rule import Group
 from inferfab.render.observability.slo_rules import slo_groups
@@ -38,7 +39,7 @@ def observability_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
     if plan is None:
         return {}
     monitoring = charts()["kube-prometheus-stack"].namespace
-    files = {"monitors.yaml": monitors_file(cell, plan)}
+    files = {"monitors.yaml": monitors_file(cell, plan), "network-policies.yaml": metrics_policies(cell)}
     for name, groups in rule_groups(cell, plan).items():
         files[f"rules/{name.removeprefix('inferfab-')}.yaml"] = render(
             "observability/rules.yaml.j2", title=_TITLES[name], name=name, namespace=monitoring, groups=groups

@@ -13,6 +13,9 @@ from inferfab.plan.serving.model_cache import COMPLETE, host_path
 from inferfab.render.serving.graph import tolerations
 from inferfab.render.templates import render
 
+_DRAIN_LOOKS, _DRAIN_LOOK_SECONDS = 6, 5
+"""Half a minute without a request: longer than it takes to put one model to sleep and to wake another."""
+
 
 def lane_file(cell: CellPlan, lane: LanePlan) -> str:
     """Deployment, metrics, configuration."""
@@ -45,6 +48,7 @@ def lane_file(cell: CellPlan, lane: LanePlan) -> str:
         complete=COMPLETE,
         pull_secret=cell.images.pull_secret,
         host_path=host_path(group),
+        drain_seconds=cell.drain_seconds,
     )
     settings = render(
         "dynamo/config_map.yaml.j2", name=lane.name, namespace=SERVING_NAMESPACE, files=files, kept_with=""
@@ -60,6 +64,8 @@ def llama_swap_config(lane: LanePlan) -> str:
 def _start(lane: LanePlan) -> dict[str, object]:
     return {
         "load_timeout_seconds": LOAD_TIMEOUT_SECONDS,
+        "drain_looks": _DRAIN_LOOKS,
+        "drain_look_seconds": _DRAIN_LOOK_SECONDS,
         "engines": [{"model": engine.model, "port": engine.port, "argv": _argv(engine)} for engine in lane.engines],
         "swap": ["/tools/llama-swap", "-config", "/etc/inferfab/llama-swap.yaml", "-listen", f":{FRONTEND_PORT}"],
     }

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.gateway.gateway import MIB, GatewayPlan
-from inferfab.plan.gateway.tenants import TenantTierPlan
+from inferfab.plan.gateway.tenants import TenantPlan, TenantTierPlan
 from inferfab.plan.gateway.tiers import TierGatePlan
 from inferfab.render.text.tables import plain, table_of
 
@@ -99,11 +99,17 @@ def _tenants(fleet: FleetPlan) -> "Table | None":
                 plain(tenant.name),
                 plain(cell.name),
                 "; ".join(_part(part) for part in tenant.tiers),
-                plain(f"secret {tenant.api_key}" if tenant.api_key else f"claim {tenant.identity}"),
+                plain(_credential(cell.gateway, tenant)),
                 plain(tenant.cost_label),
                 f"{space.name}: {space.cpu} CPUs, {space.memory_gib} GiB, {space.pods} pods" if space else "-",
             )
     return table if table.row_count else None
+
+
+def _credential(gateway: GatewayPlan, tenant: TenantPlan) -> str:
+    if gateway.authentication.kind == "none":
+        return "none: nobody is asked"
+    return f"secret {tenant.api_key}" if tenant.api_key else f"claim {tenant.identity}"
 
 
 def _part(part: TenantTierPlan) -> str:
