@@ -60,7 +60,10 @@ class PlatformStack(AwsStack):
                         cluster_name=cell.cluster, region=cell.region, vpc_id=cluster.vpc_id
                     ),
                     "cluster_autoscaler": ClusterAutoscalerSpec(
-                        cluster_name=cell.cluster, region=cell.region, kubernetes=cell.kubernetes
+                        cluster_name=cell.cluster,
+                        group_tag=names.autoscaler_tag or None,
+                        region=cell.region,
+                        kubernetes=cell.kubernetes,
                     ),
                     "prometheus": prometheus_of(fleet, cell, "gp3-encrypted"),
                     "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
