@@ -99,6 +99,20 @@ def test_protection_follows_the_file(name: str, protected: bool) -> None:
     assert {b["enable_deletion_protection"] for _, b in every(documents, "aws_lb")} == {protected}
 
 
+def test_the_keys_that_terraform_refuses_to_destroy_are_those_of_the_document() -> None:
+    """docs/deploy.md: keys of cells, models and state, and not the alerts' own."""
+    fleet_ = fleet("prod")
+    assert fleet_.ownership.protected
+    guards = {
+        path.split("/", 1)[1]: body.get("lifecycle", {}).get("prevent_destroy", False)
+        for path, body in every(stacks("prod"), "aws_kms_key")
+    }
+    assert guards == {"key/key": True, "models/key/key": True, "alerts/key/key": False}
+    text = " ".join((ROOT / "docs/deploy.md").read_text(encoding="utf-8").split())
+    assert "refuses to destroy the keys of cells, models and state," in text
+    assert "The alerts' key is not among them" in text
+
+
 def test_prod_is_protected_and_dev_is_not() -> None:
     """What the repository's own files ask for."""
     assert [fleet(name).ownership.protected for name in ("dev", "staging", "prod")] == [False, False, True]
