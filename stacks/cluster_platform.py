@@ -61,6 +61,7 @@ class PlatformStack(AwsStack):
                     ),
                     "cluster_autoscaler": ClusterAutoscalerSpec(
                         cluster_name=cell.cluster,
+                        group_tag=names.autoscaler_tag or None,
                         region=cell.region,
                         kubernetes=cell.kubernetes,
                         max_graceful_termination_seconds=cell.drain_seconds,

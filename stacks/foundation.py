@@ -188,6 +188,7 @@ class FoundationStack(AwsStack):
                 kubernetes_version=node_version(cell),
                 release_version=cell.ami_release,
                 labels=SYSTEM_LABELS,
+                scaled_by=self._names.autoscaler_tag or None,
                 tags=self._node_tags(),
             ),
             after=after,
@@ -219,6 +220,7 @@ class FoundationStack(AwsStack):
                 name=self._names.prefix,
                 vpc_id=network.vpc_id,
                 cluster_security_group_id=cluster.security_group_id,
+                cluster_shared=self._cell.cluster_exists,
                 # Without a way out, registries and AWS answer through the endpoints only.
                 **({"https_to": (self._cell.network.cidr,)} if within else {}),
                 https_to_prefix_lists=(network.s3_prefix_list_id,) if within and network.s3_prefix_list_id else (),
@@ -313,6 +315,7 @@ class FoundationStack(AwsStack):
                 region=self.region,
                 cluster_name=cluster.name,
                 autoscaler=_controller(names.autoscaler_role, accounts.autoscaler),
+                autoscaler_tag=names.autoscaler_tag or None,
                 load_balancer_controller=_controller(
                     names.load_balancer_controller_role, accounts.load_balancer_controller
                 ),

@@ -209,6 +209,15 @@ def test_the_autoscaler_removes_only_empty_gpu_nodes() -> None:
     assert values["extraArgs"]["balance-similar-node-groups"] == "false"
 
 
+def test_the_autoscaler_looks_for_its_own_tag_where_one_is_given() -> None:
+    """Auto Scaling groups must have all of the tags; without one of its own they are the chart's, the whole cluster."""
+    spec = platform_spec().cluster_autoscaler
+    assert spec is not None
+    assert spec.values()["autoDiscovery"] == {"clusterName": spec.cluster_name}
+    values: Any = spec.model_copy(update={"group_tag": "inferfab-autoscaler/prod-use1-a"}).values()
+    assert values["autoDiscovery"]["tags"] == ["k8s.io/cluster-autoscaler/enabled", "inferfab-autoscaler/prod-use1-a"]
+
+
 def test_only_terraform_makes_load_balancers() -> None:
     """Neither Services nor Ingresses nor Gateways of the cluster do."""
     values: Any = platform_spec().load_balancer_controller.values()

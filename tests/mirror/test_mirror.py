@@ -1,5 +1,7 @@
 """`images.mirror`: nothing that is rendered or told to a chart names another host, and the list has all of it."""
 
+import io
+import json
 import os
 import re
 import stat
@@ -11,17 +13,21 @@ from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from inferfab import check, load_text
 from inferfab.catalog.chart_images import chart_images
 from inferfab.catalog.charts import charts
 from inferfab.mirror.inventory import Inventory, inventory, public_of
+from inferfab.mirror.namespaces import namespaces_text
 from inferfab.mirror.references import references_of
 from inferfab.mirror.script import mirror_script
 from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.images import ImageSource
 from inferfab.render.mirrored_values import UnknownChart, mirrored_values
 from inferfab.render.rendering import rendered_files
+from inferfab.render.text.images import print_images
+from inferfab.synthesis import synthesize
 from programs import tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +71,55 @@ def pods(text: str) -> Iterator[dict[str, Any]]:
 
     for document in yaml.safe_load_all(text):
         yield from walk(document)
+
+
+@pytest.mark.parametrize("name", ["prod", "prod-gcp"])
+def test_a_pull_secret_can_stand_in_every_namespace_before_the_first_release(name: str, tmp_path: Path) -> None:
+    """Helm takes over a namespace that is there only with its release's name and namespace on it; those that no chart
+    of ours has are made where there are none, and must not look like some release's.
+    """
+    out = tmp_path / "out"
+    synthesize(fleet(name), out)
+    brought = {}
+    for stack in (out / "stacks").glob("*/cdk.tf.json"):
+        for release in json.loads(stack.read_bytes()).get("resource", {}).get("helm_release", {}).values():
+            folder = stack.parent / release["chart"].removeprefix("${path.module}/")
+            for file in folder.glob("templates/*namespaces*.yaml"):
+                for body in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+                    brought[body["metadata"]["name"]] = (release["name"], release["namespace"], body["metadata"])
+    assert brought.keys() >= {"serving", "gateway"}
+    written = {body["metadata"]["name"]: body for body in yaml.safe_load_all(namespaces_text(listed(name))) if body}
+    assert written.keys() == set(listed(name).namespaces) - {"kube-system"}
+    assert written.keys() >= {"serving", "monitoring", "cert-manager"}
+    for place, body in written.items():
+        assert (body["apiVersion"], body["kind"]) == ("v1", "Namespace")
+        meta = body["metadata"]
+        if place not in brought:
+            assert meta == {"name": place}
+            continue
+        release, kept_in, chart = brought[place]
+        assert meta["labels"] == {**chart["labels"], "app.kubernetes.io/managed-by": "Helm"}
+        assert meta["annotations"] == {
+            **chart["annotations"],
+            "meta.helm.sh/release-name": release,
+            "meta.helm.sh/release-namespace": kept_in,
+        }
+
+
+def test_images_says_what_to_do_for_a_pull_secret_in_its_order() -> None:
+    """Namespaces first, then a Secret in each, all before the platform."""
+    console = Console(width=200, file=io.StringIO())
+    print_images(console, listed("prod"), SOURCE)
+    assert isinstance(console.file, io.StringIO)
+    said = [line.strip() for line in console.file.getvalue().splitlines()]
+    first = said.index("inferfab images prod --namespaces namespaces.yaml")
+    assert "before its platform" in said[first - 1]
+    assert said[first + 1] == "kubectl apply -f namespaces.yaml"
+    assert said[first + 2 :] == [
+        f"kubectl create secret generic registry-login --namespace {place} --type kubernetes.io/dockerconfigjson "
+        "--from-file .dockerconfigjson=config.json"
+        for place in listed("prod").namespaces
+    ]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -3,14 +3,19 @@
 import json
 import re
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from inferfab import check
 from inferfab.plan.observed import Observed, ObservedReservation, read_observed, with_observed
 from inferfab.preflight.preflight import WrongAccount, preflight
 from inferfab.preflight.reader import NoCredentials
 from inferfab.preflight.reads import READS, policy
+from inferfab.preflight.stores import store_probes
+from inferfab.render.releases import cell_releases
 
 from .account import (
     AS_OF,
@@ -297,6 +302,25 @@ def test_stores_and_secrets() -> None:
     assert "put-bucket-versioning" in row(bare, "state").do
 
 
+@pytest.mark.parametrize("name", ["dev", "staging", "prod", "prod-hybrid"])
+def test_every_secret_that_a_cluster_reads_is_looked_for(name: str) -> None:
+    """What the cells' ExternalSecrets name, tokens and tenants' keys: each a row in each region that reads it."""
+    checked = check(Path(__file__).parents[2] / "environments" / f"{name}.yaml")
+    assert checked.plan is not None
+    read = {
+        (cell.region, key)
+        for cell in checked.plan.cells
+        for release in cell_releases(checked.plan, cell)
+        for text in release.files.values()
+        for body in yaml.load_all(text, Loader=yaml.CSafeLoader)
+        if body and body["kind"] == "ExternalSecret"
+        for key in (one["remoteRef"]["key"] for one in body["spec"]["data"])
+    }
+    looked_for = {(p.where, p.what) for p in store_probes(checked.plan, FakeReader({})) if p.area == "secret"}
+    assert looked_for == read
+    assert any("/tenants/" in key for _, key in read), "no environment without tenants proves anything here"
+
+
 def test_a_model_that_only_the_store_can_give() -> None:
     """Without a way out the hub is no help: the mark must be there."""
     text = CHAT.replace("cidr: 10.16.0.0/16}", "cidr: 10.16.0.0/16, egress: none}")
@@ -396,8 +420,6 @@ class NothingAllowed:
 @pytest.mark.parametrize("name", ["dev", "staging", "prod", "prod-gcp", "prod-global", "prod-hybrid"])
 def test_of_every_environment_all_is_unknown_where_nothing_may_be_asked(name: str) -> None:
     """No traceback whatever the fleet is made of, and each row says what to do."""
-    from pathlib import Path
-
     text = (Path(__file__).parents[2] / "environments" / f"{name}.yaml").read_text(encoding="utf-8")
     fleet = fleet_of(text)
     reader = NothingAllowed() if fleet.ownership.accounts.aws else None
@@ -412,8 +434,6 @@ def test_of_every_environment_all_is_unknown_where_nothing_may_be_asked(name: st
 
 def test_every_resource_type_has_its_actions() -> None:
     """Of all stacks of all shipped environments; and every action is written as IAM writes one."""
-    from pathlib import Path
-
     from inferfab.catalog.deploy_actions import deploy_actions
 
     lists = (Path(__file__).parents[1] / "stacks" / "addresses").glob("*.txt")

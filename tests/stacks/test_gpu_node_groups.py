@@ -157,6 +157,7 @@ def test_the_autoscaler_knows_what_an_empty_group_would_offer(case: Case) -> Non
         if path.startswith(f"{stack}/{planned.name}/") and body["autoscaling_group_name"] == group_name
     }
     expected = {f"label/{key}": value for key, value in planned.labels.items()}
+    expected[f"inferfab-autoscaler/{stack.removesuffix('-foundation')}"] = "owned"
     expected |= {f"taint/{key}": text for key, text in planned.taints.items()}
     expected["resources/nvidia.com/gpu"] = str(planned.gpus_per_node)
     efa = sum(nic.type == "efa-only" for nic in planned.layout)

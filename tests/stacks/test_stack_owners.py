@@ -1,12 +1,13 @@
 """What every stack of every environment has: state, tags, account; and what protection and model store promise."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
-from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
+from synthesized import ALL, ROOT, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
 from inferfab.render.releases import cell_releases
@@ -96,6 +97,20 @@ def test_protection_follows_the_file(name: str, protected: bool) -> None:
         assert found == ({True} if protected else {False}) or (not protected and found == {None}), (type_, path, found)
     assert {c["deletion_protection"] for _, c in every(documents, "aws_eks_cluster")} == {protected}
     assert {b["enable_deletion_protection"] for _, b in every(documents, "aws_lb")} == {protected}
+
+
+def test_the_keys_that_terraform_refuses_to_destroy_are_those_of_the_document() -> None:
+    """docs/deploy.md: keys of cells, models and state, and not the alerts' own."""
+    fleet_ = fleet("prod")
+    assert fleet_.ownership.protected
+    guards = {
+        path.split("/", 1)[1]: body.get("lifecycle", {}).get("prevent_destroy", False)
+        for path, body in every(stacks("prod"), "aws_kms_key")
+    }
+    assert guards == {"key/key": True, "models/key/key": True, "alerts/key/key": False}
+    text = " ".join((ROOT / "docs/deploy.md").read_text(encoding="utf-8").split())
+    assert "refuses to destroy the keys of cells, models and state," in text
+    assert "The alerts' key is not among them" in text
 
 
 def test_prod_is_protected_and_dev_is_not() -> None:
@@ -301,10 +316,56 @@ def test_in_an_existing_cluster_only_nodes_and_what_they_need_are_made() -> None
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_the_autoscaler_scales_our_node_groups_and_no_others(name: str) -> None:
+    """In a cluster of somebody else's there are other groups: it looks for a tag of the cell's, all of ours have it,
+    and IAM lets it change no other.
+    """
+    for cell in fleet(name).cells:
+        stack = f"{fleet(name).ownership.name}-{cell.name}"
+        tag = f"inferfab-autoscaler/{stack}"
+        release = at(
+            stacks(name)[f"{stack}-platform"],
+            "helm_release",
+            f"{stack}-platform/platform/cluster-autoscaler/release",
+        )
+        looks_for = yaml.safe_load(release["values"][0])["autoDiscovery"]["tags"]
+        assert looks_for == ["k8s.io/cluster-autoscaler/enabled", tag]
+        foundation = {"": stacks(name)[f"{stack}-foundation"]}
+        tagged = {
+            body["autoscaling_group_name"].split(".")[1]
+            for _, body in every(foundation, "aws_autoscaling_group_tag")
+            if body["tag"] == {"key": tag, "value": "owned", "propagate_at_launch": False}
+        }
+        assert tagged == set(foundation[""]["resource"]["aws_eks_node_group"])
+        (policy,) = (
+            body for path, body in every(foundation, "aws_iam_role_policy") if "/controllers/autoscaler/" in path
+        )
+        (scales,) = (s for s in json.loads(policy["policy"])["Statement"] if s["Sid"] == "Scale")
+        demanded = scales["Condition"]["StringEquals"]
+        assert demanded.keys() == {"aws:ResourceTag/eks:cluster-name", f"aws:ResourceTag/{tag}"}
+        assert demanded[f"aws:ResourceTag/{tag}"] == "owned"
+
+
+def test_what_is_added_to_an_owners_security_group_is_written_down() -> None:
+    """docs/adopt.md has one row for each rule that we put on the cluster's own group, and no other."""
+    document = {"": stacks("existing-cluster")["lodger-use1-a-foundation"]}
+    added = set()
+    for _, rule in every(document, "aws_vpc_security_group_ingress_rule"):
+        if "data.aws_eks_cluster" in rule["security_group_id"]:
+            assert rule["ip_protocol"] != "-1", "every protocol, onto nodes of somebody else's"
+            first, last = rule["from_port"], rule["to_port"]
+            ours = "inference" if "inference" in rule["referenced_security_group_id"] else "load-balancer"
+            added.add((f"{rule['ip_protocol']} {first}" + (f" to {last}" if last != first else ""), ours))
+    for _, rule in every(document, "aws_vpc_security_group_egress_rule"):
+        assert "data.aws_eks_cluster" not in rule["security_group_id"]
+    text = (ROOT / "docs/adopt.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| (tcp [^|]*|udp [^|]*) \| `<environment>-<cell>-([a-z-]+)` \|", text, re.MULTILINE))
+    assert added == rows and len(rows) == 4
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_stacks_name_only_what_is_in_them(name: str) -> None:
     """Each reference is to a resource or data source of the same stack: stacks meet by names, not by state."""
-    import re
-
     for stack, document in stacks(name).items():
         text = json.dumps({k: document.get(k) for k in ("resource", "data", "output", "provider")})
         there = {

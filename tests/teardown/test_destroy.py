@@ -124,7 +124,26 @@ def test_somebody_elses_cluster_keeps_its_volumes() -> None:
     fleet = check(load_text(file.read_text(encoding="utf-8"))).plan
     assert fleet is not None
     assert not any("persistentvolumeclaims" in str(c) for c in commands(fleet, fleet.cells))
-    assert any("somebody else's" in what for what in said(fleet)["stays"])
+    found = said(fleet)
+    assert any("somebody else's" in what for what in found["stays"])
+    assert "volumes" not in found and "clusters" not in found, "nothing of the owner's is said to go"
+    # Helm leaves the volumes of a StatefulSet, and no command of ours deletes them here.
+    (left,) = (what for what in found["stays"] if "Prometheus" in what)
+    assert "shared" in left and "billed" in left and "--namespace monitoring" in left
+    (why,) = (c.why for c in commands(fleet, fleet.cells) if "foundation" in str(c))
+    assert "owner's" in why and "nodes, cluster" not in why
+
+
+def test_our_clusters_lose_their_volumes() -> None:
+    """All of them, by the cluster's name; nothing of them stays. In a network of somebody else's, the network does."""
+    found = said(plan_of("prod"), "use1-a")
+    assert found["volumes"] == ["metrics of Prometheus, and every other volume of prod-use1-a"]
+    assert not any("Prometheus" in what for what in found["stays"])
+    file = ROOT / "tests" / "stacks" / "environments" / "existing-network.yaml"
+    guest = check(load_text(file.read_text(encoding="utf-8"))).plan
+    assert guest is not None
+    (why,) = (c.why for c in commands(guest, guest.cells) if "foundation" in str(c))
+    assert why == "nodes, cluster"
 
 
 def test_protected_is_refused(run: Run) -> None:

@@ -23,6 +23,10 @@ class AutoscalerTagsSpec(Record):
     taints: tuple[Taint, ...] = ()
     resources: Mapping[str, str] = {}
     """What a node offers beyond CPU and memory, as Kubernetes quantities: ``{"vpc.amazonaws.com/efa": "16"}``."""
+    scaled_by: str | None = None
+    """Key of the tag by which one autoscaler finds its groups, and by which IAM lets it change them. Default: none;
+    the tags that EKS puts on every managed node group of a cluster tell only the cluster.
+    """
 
     @model_validator(mode="after")
     def _short(self) -> "AutoscalerTagsSpec":
@@ -62,6 +66,7 @@ class AutoscalerTags(Construct):
 
 def _tags(spec: AutoscalerTagsSpec) -> dict[str, str]:
     return {
+        **({spec.scaled_by: "owned"} if spec.scaled_by else {}),
         **{f"{_PREFIX}/label/{key}": value for key, value in spec.labels.items()},
         **{f"{_PREFIX}/taint/{taint.key}": taint.text for taint in spec.taints},
         **{f"{_PREFIX}/resources/{name}": quantity for name, quantity in spec.resources.items()},

@@ -21,6 +21,10 @@ class CellControllersSpec(AccountSpec):
 
     cluster_name: str
     autoscaler: Controller
+    autoscaler_tag: str | None = None
+    """Key of a tag with the value ``owned`` on the Auto Scaling groups that it may change. Default: all groups of the
+    cluster.
+    """
     load_balancer_controller: Controller
     target_group_name: str
     """The one group that the load balancer controller may change."""
@@ -114,6 +118,10 @@ def _describe(actions: list[str]) -> Statement:
 def _autoscaler(spec: CellControllersSpec) -> list[Statement]:
     group = _arn(spec, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")
     nodes = _arn(spec, "eks", f"nodegroup/{spec.cluster_name}/*/*")
+    # EKS puts this tag on the groups behind its managed node groups, whoever made them.
+    tags = {"aws:ResourceTag/eks:cluster-name": spec.cluster_name}
+    if spec.autoscaler_tag is not None:
+        tags[f"aws:ResourceTag/{spec.autoscaler_tag}"] = "owned"
     return [
         _describe(
             [
@@ -134,8 +142,7 @@ def _autoscaler(spec: CellControllersSpec) -> list[Statement]:
             "Effect": "Allow",
             "Action": ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
             "Resource": group,
-            # EKS puts this tag on the groups behind its managed node groups.
-            "Condition": {"StringEquals": {"aws:ResourceTag/eks:cluster-name": spec.cluster_name}},
+            "Condition": {"StringEquals": tags},
         },
     ]
 

@@ -145,6 +145,7 @@ class GpuNodeGroup(Construct):
                 labels=spec.labels,
                 taints=spec.taints,
                 resources=_resources(spec),
+                scaled_by=spec.scaled_by,
             ),
         )
         if spec.scale_to_zero_at is not None:

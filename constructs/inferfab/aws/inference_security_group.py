@@ -33,6 +33,10 @@ class InferenceSecurityGroupSpec(Record):
     vpc_id: VpcId
     cluster_security_group_id: SecurityGroupId
     """The group that EKS made for the control plane's interfaces and the system nodes."""
+    cluster_shared: bool = False
+    """Others have nodes in the cluster's group: GPU nodes reach it by TCP and for names, not by every protocol.
+    Default: the cluster is the fleet's own.
+    """
     https_to: tuple[Range, ...] = (EVERYWHERE,)
     """Ranges reached over HTTPS: registries, model hubs, AWS's APIs. Default: everywhere but the ranges kept apart.
     Without NAT, the VPC's range (its endpoints) is enough.
@@ -122,7 +126,7 @@ class InferenceSecurityGroup(Construct):
         self.ready: tuple[ITerraformDependable, ...] = ()
         """Its rules: nodes depend on them, to join and, on destroy, to drain while the rules still stand."""
         self._fabric()
-        self._cluster(spec.cluster_security_group_id)
+        self._cluster(spec.cluster_security_group_id, shared=spec.cluster_shared)
         self._https(spec)
         for server in spec.dns_servers:
             for ports in DNS:
@@ -140,7 +144,7 @@ class InferenceSecurityGroup(Construct):
         self._in("fabric", group, None, {"referenced_security_group_id": group}, why)
         self._out("fabric", group, None, {"referenced_security_group_id": group}, why)
 
-    def _cluster(self, cluster: str) -> None:
+    def _cluster(self, cluster: str, *, shared: bool) -> None:
         """One cluster is one network: pods listen where they like, and network policies say who may call them."""
         group = self._group_id
         self._in(
@@ -151,10 +155,13 @@ class InferenceSecurityGroup(Construct):
             "cluster", group, None, {"referenced_security_group_id": cluster},
             "Kubernetes API, cluster DNS and pods on system nodes",
         )  # fmt: skip
-        self._in(
-            "from-nodes", cluster, None, {"referenced_security_group_id": group},
-            "GPU nodes: Kubernetes API, cluster DNS and pods on system nodes",
-        )  # fmt: skip
+        why = "GPU nodes: Kubernetes API, cluster DNS and pods on system nodes"
+        peer: Peer = {"referenced_security_group_id": group}
+        if not shared:
+            self._in("from-nodes", cluster, None, peer, why)
+            return
+        for ports in (Ports(first=1, last=65535), DNS[0]):
+            self._in(f"from-nodes-{ports.protocol}", cluster, ports, peer, why)
 
     def _https(self, spec: InferenceSecurityGroupSpec) -> None:
         why = "HTTPS to registries, model hubs and AWS, past storage and training"

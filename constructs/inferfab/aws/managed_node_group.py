@@ -41,6 +41,10 @@ class NodeGroupSpec(Record):
     root_volume: RootVolume = RootVolume()
     labels: Labels = {}
     taints: tuple[Taint, ...] = ()
+    scaled_by: str | None = None
+    """Key of the tag by which the cluster autoscaler finds the group (``ClusterAutoscalerSpec.group_tag``). Default:
+    none; EKS's own tags are found by an autoscaler that looks for all groups of the cluster.
+    """
     tags: dict[str, str] = {}
     """Tags of the group, and of instances, disks and interfaces, which the provider's default_tags do not reach."""
 

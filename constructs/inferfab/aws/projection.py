@@ -130,6 +130,7 @@ def gpu_node_group_spec(
         desired_nodes=0 if block else group.nodes.desired,
         max_nodes=group.nodes.max,
         labels=group.labels,
+        scaled_by=names_of(cell).autoscaler_tag or None,
         taints=tuple(_taint(key, text) for key, text in taints.items()),
         kms_key_arn=kms_key_arn,
         kubernetes_version=None if former else node_version(cell),

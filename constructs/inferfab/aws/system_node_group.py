@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from inferfab.aws.autoscaler_tags import AutoscalerTags, AutoscalerTagsSpec
 from inferfab.aws.launch_template import NodeTemplate, NodeTemplateSpec, RootVolume
 from inferfab.aws.managed_node_group import NodeGroupSpec, group_arguments, ignored
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
@@ -72,6 +73,11 @@ class SystemNodeGroup(Construct):
         arguments["update_config"] = {"max_unavailable": 1, "update_strategy": "DEFAULT"}
         arguments["lifecycle"] = Lifecycle(ignore_changes=ignored(spec))
         group = eks.EksNodeGroup(self, "group", **arguments)
+        AutoscalerTags(
+            self,
+            "autoscaler",
+            AutoscalerTagsSpec(autoscaling_group_name=group.autoscaling_group_name, scaled_by=spec.scaled_by),
+        )
         self.name = group.node_group_name
         self.autoscaling_group_name = group.autoscaling_group_name
         self.ready: tuple[ITerraformDependable, ...] = (group,)

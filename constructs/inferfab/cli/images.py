@@ -28,16 +28,27 @@ def images_command(
             show_default=False,
         ),
     ] = None,
+    namespaces: Annotated[
+        Path | None,
+        typer.Option(
+            "--namespaces",
+            metavar="FILE",
+            help="Write the namespaces with pods of ours, for a pull secret that has to stand there first.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """List every image and chart that the fleet's clusters pull, by cell and why.
 
     It is read from the stacks themselves, so what they install is there.
 
-    Examples: `inferfab images prod`, `inferfab images prod --mirror-script mirror.sh`
+    Examples: `inferfab images prod`, `inferfab images prod --mirror-script mirror.sh`,
+    `inferfab images prod --namespaces namespaces.yaml`
     """
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.output import Refused, deliver, rendered, write_whole
     from inferfab.mirror.inventory import inventory
+    from inferfab.mirror.namespaces import namespaces_text
     from inferfab.mirror.script import mirror_script
     from inferfab.render.mirrored_values import UnknownChart
     from inferfab.render.text.images import print_images
@@ -58,6 +69,9 @@ def images_command(
         write_whole(script, mirror_script(found, source))
         script.chmod(0o755)
         typer.echo(f"wrote {script}", err=True)
+    if namespaces is not None:
+        write_whole(namespaces, namespaces_text(found))
+        typer.echo(f"wrote {namespaces}", err=True)
     if format is ImagesFormat.json:
         body = found.model_dump(mode="json", exclude={"charts": {"__all__": {"values"}}})
         body["images"] = [

@@ -1,6 +1,7 @@
 """What a fleet's clusters pull, read from the stacks themselves: so nothing that is installed can be missing."""
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,16 @@ class ChartUse(Record):
     """What the cells give it; equal ones once."""
 
 
+class NamespaceUse(Record):
+    """A namespace with pods of ours."""
+
+    name: str
+    release: str | None = None
+    """Helm release whose chart has the namespace among its objects. None: Helm makes it where there is none."""
+    release_namespace: str | None = None
+    """Where Helm keeps that release."""
+
+
 class Inventory(Record):
     """Everything that has to be in a mirror."""
 
@@ -61,6 +72,8 @@ class Inventory(Record):
     charts: tuple[ChartUse, ...]
     namespaces: tuple[str, ...]
     """Namespaces with pods of ours, where a pull secret has to stand."""
+    owners: tuple[NamespaceUse, ...] = ()
+    """The same, with the release that brings each: Helm takes over one that is there already only if it says so."""
     on_nodes: tuple[str, ...]
     """Images that nodes bring, which are never pulled."""
 
@@ -84,6 +97,7 @@ def inventory(fleet: FleetPlan) -> Inventory:
     charts: list[tuple[ChartUse, str]] = []
     on_nodes: set[str] = set()
     namespaces: set[str] = set()
+    brought: dict[str, NamespaceUse] = {}
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
         synthesize(fleet, out)
@@ -98,11 +112,16 @@ def inventory(fleet: FleetPlan) -> Inventory:
                     else:
                         texts = _texts(folder, release["chart"])
                         found += _of_texts(texts, cell, on_nodes, namespaces)
+                        for name in (name for text in texts for name in _brought(text)):
+                            brought[name] = NamespaceUse(
+                                name=name, release=release["name"], release_namespace=release["namespace"]
+                            )
     return Inventory(
         environment=fleet.ownership.name,
         images=_images(found),
         charts=_charts(charts),
         namespaces=tuple(sorted(namespaces)),
+        owners=tuple(brought.get(name, NamespaceUse(name=name)) for name in sorted(namespaces)),
         on_nodes=tuple(sorted(on_nodes)),
     )
 
@@ -169,6 +188,13 @@ def _pod_namespaces(text: str) -> Iterator[str]:
         for line in text.splitlines():
             if line.startswith("  namespace: "):
                 yield line.removeprefix("  namespace: ").strip("'\"")
+
+
+def _brought(text: str) -> Iterator[str]:
+    """Namespaces among the objects. Charts are texts with placeholders of Helm's, so lines are read, not YAML."""
+    for document in text.split("\n---"):
+        if re.search(r"^kind: Namespace$", document, re.MULTILINE):
+            yield from re.findall(r"^  name: ['\"]?([a-z0-9-]+)", document, re.MULTILINE)
 
 
 def public_of(reference: str, source: ImageSource) -> str:

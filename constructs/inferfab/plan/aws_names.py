@@ -32,6 +32,10 @@ class AwsCellNames(Record):
     load_balancer: str
     target_group: str
     autoscaler_role: str
+    autoscaler_tag: str = ""
+    """Key of the tag on the cell's Auto Scaling groups, by which its autoscaler finds them and may change them: in a
+    cluster of somebody else's there are other groups. Empty in plans of earlier releases.
+    """
     load_balancer_controller_role: str
     ebs_csi_role: str
     external_secrets_role: str
@@ -103,6 +107,7 @@ def aws_cell_names(
         load_balancer=fit(prefix, _LOAD_BALANCER_LENGTH),
         target_group=fit(f"{prefix}-gateway", _LOAD_BALANCER_LENGTH),
         autoscaler_role=role("autoscaler"),
+        autoscaler_tag=f"inferfab-autoscaler/{prefix}",
         load_balancer_controller_role=role("lbc"),
         ebs_csi_role=role("ebs-csi"),
         external_secrets_role=role("secrets"),

@@ -199,6 +199,17 @@ class FleetPlan(Record):
         keys = [tenant.api_key for cell in self.cells for tenant in cell.gateway.tenants if tenant.api_key]
         return tuple(dict.fromkeys((*tokens, *keys)))
 
+    def tokens_of(self, cell: CellPlan) -> tuple[str, ...]:
+        """Names in the secret store of the hub's tokens that a cell's cluster reads: of caches, and of adapters."""
+        served = {name for pool in cell.pools for name in pool.models}
+        adapters = [m.token_secret for m in self.models if m.name in served and m.adapters and m.token_secret]
+        return tuple(dict.fromkeys((*cell.serving.cache.token_secrets, *adapters)))
+
+    def secrets_of(self, cell: CellPlan) -> tuple[str, ...]:
+        """Names in the secret store that a cell's cluster reads: tokens, then keys of the tenants of its tiers."""
+        keys = [tenant.api_key for tenant in cell.gateway.tenants if tenant.api_key and tenant.tiers]
+        return tuple(dict.fromkeys((*self.tokens_of(cell), *keys)))
+
     @property
     def gpus(self) -> Bounds:
         return Bounds.total(g.gpus for g in self.node_groups)

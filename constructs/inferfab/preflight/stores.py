@@ -1,4 +1,4 @@
-"""Buckets and secrets: the state's, the models', and tokens by name. No value of a secret is ever asked for."""
+"""Buckets and secrets: state, models, and by name tokens and keys of tenants. No value is ever asked for."""
 
 from collections.abc import Callable, Iterator
 
@@ -35,7 +35,7 @@ def store_probes(fleet: FleetPlan, reader: Reader) -> Iterator[Probe]:
                 ask=_model(reader, region.region, str(uri), source, made_by_us=region.model_bucket_made),
                 do=f"aws s3 ls {uri}{COMPLETE}",
             )
-        for secret in sorted({s.token_secret for c in cells for s in _sources(c) if s.token_secret}):
+        for secret in sorted({name for cell in cells for name in fleet.secrets_of(cell)}):
             yield Probe(
                 area="secret",
                 where=region.region,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.record import Record
 
@@ -26,7 +27,7 @@ def losses(fleet: FleetPlan, cells: Sequence[CellPlan]) -> tuple[Loss, ...]:
         *_tiers(fleet, going),
         *(_gpus(cell) for cell in cells),
         *(_cluster(cell) for cell in cells),
-        Loss(kind="volumes", what="metrics of Prometheus, and every other volume of these clusters"),
+        *_volumes(cells),
         *_names(fleet, cells, whole),
         *(_models(fleet, cells) if whole else ()),
         *(_state(fleet) if whole else ()),
@@ -60,8 +61,32 @@ def _gpus(cell: CellPlan) -> Loss:
 
 def _cluster(cell: CellPlan) -> Loss:
     if cell.cluster_exists:
-        return Loss(kind="stays", what=f"cluster {cell.cluster} is somebody else's: it stays, without our nodes")
+        return Loss(
+            kind="stays",
+            what=f"cluster {cell.cluster} is somebody else's: it stays, without our nodes; so do the namespaces that "
+            "we made in it and the operators' CRDs, which its owner may want",
+        )
     return Loss(kind="clusters", what=f"cluster {cell.cluster} in {cell.region}, and all that runs in it")
+
+
+def _volumes(cells: Sequence[CellPlan]) -> list[Loss]:
+    """Of our clusters all of them go. In somebody else's, what Helm leaves of ours stays too: nobody here can tell
+    whose the others are.
+    """
+    ours = [cell.cluster for cell in cells if not cell.cluster_exists]
+    found = []
+    if ours:
+        what = f"metrics of Prometheus, and every other volume of {', '.join(ours)}"
+        found.append(Loss(kind="volumes", what=what))
+    for cell in cells:
+        if cell.cluster_exists:
+            place = charts()["kube-prometheus-stack"].namespace
+            what = (
+                f"volumes of Prometheus and Alertmanager in {cell.cluster} are billed until somebody deletes them: "
+                f"kubectl get persistentvolumeclaims --namespace {place}"
+            )
+            found.append(Loss(kind="stays", what=what))
+    return found
 
 
 def _names(fleet: FleetPlan, cells: Sequence[CellPlan], whole: bool) -> list[Loss]:

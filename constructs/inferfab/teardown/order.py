@@ -17,6 +17,13 @@ class Command(Record):
         return " ".join(self.words)
 
 
+def _foundation(cell: CellPlan) -> str:
+    """What of it is ours."""
+    if cell.cluster_exists:
+        return "nodes, load balancer and our rules; cluster and network are their owner's"
+    return "nodes, cluster" if cell.network.existing_id else "nodes, cluster, network"
+
+
 def commands(
     fleet: FleetPlan, cells: Sequence[CellPlan], out: str = "cdktf.out", contexts: Mapping[str, str] | None = None
 ) -> tuple[Command, ...]:
@@ -57,7 +64,7 @@ def commands(
                     why="Helm leaves volumes, and the driver that deletes them goes with the foundation",
                 )
             )  # fmt: skip
-        destroy(f"{cell.name}-foundation", "nodes, cluster, network")
+        destroy(f"{cell.name}-foundation", _foundation(cell))
     if whole:
         for region in sorted({cell.region for cell in cells}):
             destroy(f"{region}-region", "model store and alerts: empty the bucket before, all versions")

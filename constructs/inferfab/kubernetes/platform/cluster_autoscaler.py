@@ -16,6 +16,10 @@ class ClusterAutoscalerSpec(Record):
 
     cluster_name: str
     region: str
+    group_tag: str | None = None
+    """Key of a tag that its Auto Scaling groups have; others of the cluster it neither grows nor shrinks. Default: the
+    chart's, every managed node group of the cluster.
+    """
     kubernetes: str
     """Minor version of the cluster; the autoscaler's must be the same."""
     service_account: str = Field(default_factory=lambda: service_accounts().autoscaler.name)
@@ -46,7 +50,11 @@ class ClusterAutoscalerSpec(Record):
             "fullnameOverride": "cluster-autoscaler",
             "cloudProvider": "aws",
             "awsRegion": self.region,
-            "autoDiscovery": {"clusterName": self.cluster_name},
+            # Both tags must be there: the first is EKS's own, on every managed node group of any cluster.
+            "autoDiscovery": {
+                "clusterName": self.cluster_name,
+                **({"tags": ["k8s.io/cluster-autoscaler/enabled", self.group_tag]} if self.group_tag else {}),
+            },
             "image": {"tag": known[self.kubernetes].autoscaler_image_tag},
             "rbac": {"serviceAccount": {"create": True, "name": self.service_account}},
             "replicaCount": 2,

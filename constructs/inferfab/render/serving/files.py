@@ -68,7 +68,7 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
     adapters = _adapters(fleet, cell)
     if adapters:
         yield "adapters.yaml", render("dynamo/adapters.yaml.j2", variant, adapters=adapters, **here)
-    secrets = [{"name": token_secret_name(key), "key": key} for key in _tokens(fleet, cell)]
+    secrets = [{"name": token_secret_name(key), "key": key} for key in fleet.tokens_of(cell)]
     if secrets:
         yield "model-tokens.yaml", render("dynamo/model_tokens.yaml.j2", secrets=secrets, store=SECRET_STORE, **here)
 
@@ -95,10 +95,3 @@ def _adapters(fleet: FleetPlan, cell: CellPlan) -> list[dict[str, str]]:
         if model.name in served
         for adapter in model.adapters
     ]
-
-
-def _tokens(fleet: FleetPlan, cell: CellPlan) -> tuple[str, ...]:
-    """References of tokens that a pod of the cell uses."""
-    served = {model for pool in cell.pools for model in pool.models}
-    adapters = [m.token_secret for m in fleet.models if m.name in served and m.adapters and m.token_secret]
-    return tuple(dict.fromkeys((*cell.serving.cache.token_secrets, *adapters)))

@@ -43,7 +43,24 @@ def print_images(console: "Console", found: Inventory, source: ImageSource) -> N
     else:
         console.print("Each comes from its own registry. `images: {mirror: HOST/PATH}` takes all of them from yours.")
     if source.pull_secret:
-        console.print(f"The Secret {plain(source.pull_secret)} has to stand in: {plain(', '.join(found.namespaces))}")
+        _pull_secret(console, found, source.pull_secret)
+
+
+def _pull_secret(console: "Console", found: Inventory, secret: str) -> None:
+    """In the order in which it has to be done: releases wait for their pods, and roll back without images."""
+    console.print()
+    console.print(f"The Secret {plain(secret)} has to stand in: {plain(', '.join(found.namespaces))}")
+    console.print("In each cluster, after its foundation and before its platform:")
+    for line in (
+        f"inferfab images {found.environment} --namespaces namespaces.yaml",
+        "kubectl apply -f namespaces.yaml",
+        *(
+            f"kubectl create secret generic {secret} --namespace {name} --type kubernetes.io/dockerconfigjson "
+            "--from-file .dockerconfigjson=config.json"
+            for name in found.namespaces
+        ),
+    ):
+        console.print(plain(f"  {line}"), soft_wrap=True)
 
 
 def _pin(one: ImageUse) -> str:
