@@ -213,10 +213,18 @@ def test_fallback_to_tcp(tmp_path: Path) -> None:
     tests = [
         _case("rdma", {**base, nic: "0+5400000000x60"}, _value(over, "30m", None)),
         _case("tcp", {**base, nic: "0+60000000x60"}, _value(over, "30m", 1)),
-        # Planned are 200 GB/s: a fifth is 40. In 6 s of transfers a minute 6 GB is 1 GB/s; in 0.06 s it is 100.
+        # Planned are 100 GB/s for four GPUs, so 25 for each: a fifth is 5. Each GPU reads a fourth of the 6 GB a minute,
+        # and its time is its own: at 25 GB/s the four took 4 x 0.06 s. In 6 s 6 GB is 1 GB/s.
         _case("slow", {**base, nic: "0+5400000000x60", took: "0+6x60"}, _value(slow, "30m", 1)),
-        _case("fast", {**base, nic: "0+5400000000x60", took: "0+0.06x60"}, _value(slow, "30m", None)),
-    ]
+        _case("as planned", {**base, nic: "0+5400000000x60", took: "0+0.24x60"}, _value(slow, "30m", None)),
+        # 6 GB/s each: busy, no fallback. 4 GB/s: below a fifth.
+        _case("busy", {**base, nic: "0+5400000000x60", took: "0+1x60"}, _value(slow, "30m", None)),
+        _case("crowded", {**base, nic: "0+5400000000x60", took: "0+1.5x60"}, _value(slow, "30m", 1)),
+        _case("planned", {}, _value(
+            "inferfab:pool_kv_transfer_planned:bytes_per_second", "30m", 25e9,
+            'inferfab:pool_kv_transfer_planned:bytes_per_second{cell="usc1-c",fabric="roce",pool="chat",tier="priority"}',
+        )),
+    ]  # fmt: skip
     assert promtool(tmp_path, "prod-gcp", tests, _ALL) == ""
 
 

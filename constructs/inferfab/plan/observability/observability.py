@@ -75,7 +75,9 @@ class KvMove(Record):
     tier: str
     fabric: str
     bytes_per_second: PositiveFloat
-    """Of one transfer, as planned."""
+    """Of one read of one GPU, as planned: that is what engines time."""
+    parts: PositiveInt = 1
+    """Such reads a prompt, side by side."""
 
 
 class ObservabilityPlan(Record):
@@ -123,7 +125,8 @@ def plan_observability(
                 pool=p.name,
                 tier=p.tier,
                 fabric=p.roles[0].fabric.kind,
-                bytes_per_second=p.kv_transfer.available_gbps * 1e9 / 8,
+                bytes_per_second=p.kv_transfer.available_gbps_per_part * 1e9 / 8,
+                parts=p.kv_transfer.parts,
             )
             for p in pools
             if p.kv_transfer is not None and p.kv_transfer.available_gbps

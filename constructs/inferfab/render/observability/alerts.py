@@ -15,9 +15,8 @@ _NODE = "{{ $labels.node }}"
 TCP_SHARE = 0.5
 """Of KV bytes that must be seen by RDMA counters; both are counted over the same five minutes at different ends."""
 SLOW_SHARE = 0.2
-"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it: EFA and RoCE
-are planned at 20 to 400 GB/s a worker, one TCP stream within a cluster placement group is limited to 1.25 GB/s (AWS,
-EC2 network bandwidth: 10 Gbit/s a flow).
+"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it. Both are
+of one GPU, as engines time each GPU's transfer by itself.
 """
 APPLICATION_XIDS = (13, 31, 43, 45)
 """Faults that a program causes itself. Source: NVIDIA, XID Errors, table "possible causes": user app error."""
@@ -126,7 +125,7 @@ def _kv_moves(cell: CellPlan, plan: ObservabilityPlan) -> list[Rule]:
             "and inferfab:pool_kv_transfer_bytes:rate5m > 1e6",
             "10m",
             f"KV cache of {_IN} moves at a fraction of the planned speed",
-            "{{ $value | humanize1024 }}B/s while transfers run. The usual cause is a fallback to TCP.",
+            "{{ $value | humanize1024 }}B/s a GPU while transfers run. The usual cause is a fallback to TCP.",
         ),
         _alert(
             "InferfabKvTransfersFail",
