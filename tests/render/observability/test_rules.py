@@ -249,6 +249,22 @@ def test_edges_of_whole_seconds_match_as_old_and_new_prometheus_write_them(tmp_p
     assert promtool(tmp_path, "prod", tests, ("inferfab-facts", "inferfab-slo")) == ""
 
 
+def test_an_alert_says_whose_it_is(tmp_path: Path) -> None:
+    """Labels of the result, by the labels that KEDA gives its series."""
+    empty = (
+        'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledResource="chat-decode",'
+        'triggerName="queue",metricName="s1-prometheus",resourceType="ScaledObject",ignoreNullValues="false"}'
+    )
+    said = _firing("InferfabScalerEmptyAnswer", scaledResource="chat-decode", triggerName="queue", severity="ticket")
+    waits = 'kube_pod_status_unschedulable{namespace="serving",pod="small-models-qwen3-8b-0a1b2c-worker-x"}'
+    night, week = _firing("InferfabPodsUnschedulable"), _firing("InferfabPodsUnschedulable", severity="ticket")
+    tests = [
+        _case("empty", {empty: "0+1x60"}, _value(said, "50m", 1)),
+        _case("nobody's", {waits: "1x1000"}, _value(night, "60h", None), _value(week, "75h", 1), interval="5m"),
+    ]
+    assert promtool(tmp_path, "staging", tests, ("inferfab-alerts",), "5m") == ""
+
+
 @pytest.mark.slow
 def test_single_alerts(tmp_path: Path) -> None:
     """One that fires and one that does not, for each kind of trouble."""
@@ -257,6 +273,7 @@ def test_single_alerts(tmp_path: Path) -> None:
     xid = 'DCGM_EXP_XID_ERRORS_COUNT{{node="a",gpu="3",xid="{}"}}'
     front = {'up{route="chat",component="frontend",namespace="serving"}': "1x200"}
     condition = 'kube_node_status_condition{{node="a",condition="{}",status="{}"}}'
+    waits = 'kube_pod_status_unschedulable{{namespace="serving",pod="{}"}}'
     fires: list[tuple[str, dict[str, str], int | None]] = [
         ("InferfabGpuXid", {**node, xid.format(79): "1x200"}, 1),
         # An illegal access of a program is not a broken GPU.
@@ -302,13 +319,19 @@ def test_single_alerts(tmp_path: Path) -> None:
         ("InferfabKvTransfersFail", {
             f"vllm:nixl_num_failed_transfers_total{{{engine}}}": "0+3x200",
             f"vllm:nixl_xfer_time_seconds_count{{{engine}}}": "0+60x200"}, 1),
-        ("InferfabPodsUnschedulable", {'kube_pod_status_unschedulable{namespace="serving",pod="x"}': "1x200"}, 1),
+        ("InferfabPodsUnschedulable", {waits.format("chat-0a1b2c-0-decode-x"): "1x200"}, 1),
+        # Room that waits for a node is what it is there for; who promises nothing wakes nobody.
+        ("InferfabPodsUnschedulable", {waits.format("chat-decode-room-5d4f6b7c8d-x2x4z"): "1x200"}, None),
+        ("InferfabPodsUnschedulable", {waits.format("small-models-llama-8b-0a1b2c-0-worker-x"): "1x200"}, None),
+        ("InferfabTargetsDown", {'up{namespace="gateway",component="gateway",cell="c"}': "0x200"}, 1),
+        ("InferfabTargetsDown", {'up{namespace="serving",component="efa-exporter",cell="c"}': "0x200"}, 1),
         ("InferfabModelNotOnNode", {
             'kube_pod_init_container_status_running{namespace="serving",pod="x",container="wait-for-model"}':
                 "1x200"}, 1),
         ("InferfabTargetsDown", {'up{namespace="serving",component="decode",pool="chat",cell="c"}': "0x200"}, 1),
         ("InferfabScalerEmptyAnswer", {
-            'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledObject="x"}': "0+1x200"}, 1),
+            'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledResource="x",triggerName="queue"}':
+                "0+1x200"}, 1),
         # Ends at 14 days and 1 hour of the clock of the test, which begins at 0.
         ("InferfabCertificateEnds", {
             'envoy_listener_ssl_certificate_expiration_unix_time_seconds{cell="c",envoy_tls_certificate="t"}':
