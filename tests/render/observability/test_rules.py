@@ -1,11 +1,15 @@
 """Rules in Prometheus' own tester, with numbers worked out by hand."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from render.observability.rules import all_rules, promtool
+from inferfab.render.releases import cell_releases
+from programs import tool
+from render.observability.rules import ENVIRONMENTS, all_rules, fleet, promtool
 
 _ALL = ("inferfab-facts", "inferfab-pools", "inferfab-alerts")
 """What single alerts read."""
@@ -368,3 +372,26 @@ def test_alerts_of_the_racks_fabric(tmp_path: Path) -> None:
         _case("few pauses", {**node, pause: "0+1200000x60"}, _value(pauses, "50m", None)),
     ]
     assert promtool(tmp_path, "prod-hybrid", tests, _ALL) == ""
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_no_two_rules_look_the_same(name: str, tmp_path: Path) -> None:
+    """Of all releases of a cell together, as a pipeline with `--lint-fatal` reads them: name and labels differ."""
+    one = fleet(name)
+    for cell in one.cells:
+        texts = [t for release in cell_releases(one, cell) for t in release.files.values()]
+        found = [d for t in texts if "PrometheusRule" in t for d in yaml.safe_load_all(t) if d]
+        groups = [g for d in found if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"]]
+        assert len(groups) > 5
+        names = [g["name"] for g in groups]
+        assert len(names) == len(set(names))
+        for number, group in enumerate(groups):
+            # promtool looks within a group and within all groups of its file.
+            group["name"] = f"{number}"
+        (tmp_path / f"{cell.name}.yaml").write_text(yaml.safe_dump({"groups": groups}))
+    files = sorted(map(str, tmp_path.iterdir()))
+    done = subprocess.run(
+        [tool("promtool"), "check", "rules", "--lint=all", "--lint-fatal", *files],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
