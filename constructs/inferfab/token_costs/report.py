@@ -67,7 +67,8 @@ def cost_report(fleet: FleetPlan, sources: Sequence[Source], until: date, days: 
     """Days before ``until``.
 
     A value at midnight is of the day before it. A store of several environments has cells and pools of one name twice:
-    only series of this environment count, or those that say none, as a cell's own Prometheus has them. Cells that two sources have count once: the first source's.
+    only series of this environment count, or those that say none, as a cell's own Prometheus has them. Cells that two
+    sources have count once: the first source's.
 
     :raises NoAnswer: if a source cannot be read.
     """

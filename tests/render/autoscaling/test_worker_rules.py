@@ -184,7 +184,7 @@ def test_workers_on_their_way_are_not_added_to(tmp_path: Path) -> None:
         f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x0"}}': "4x60",
         **latency("keda", slow=10),
     }
-    serving = {name: "Running" for name in ("worker-x0", "worker-x1")}
+    serving = dict.fromkeys(("worker-x0", "worker-x1"), "Running")
     come: dict[str, dict[str, str]] = {
         "nobody": {}, "pending": {"worker-y0": "Pending", "worker-y1": "Pending"},
         "loading": {"worker-y0": "Running", "worker-y1": "Running"},
@@ -203,7 +203,7 @@ def test_workers_on_their_way_are_not_added_to(tmp_path: Path) -> None:
 def test_before_the_first_worker_serves_signals_are_there(tmp_path: Path) -> None:
     """All pods load their model: none is ready, and that is 0 and not missing."""
     here = graph("keda")
-    starting = {name: "Running" for name in ("worker-x0", "worker-x1")}
+    starting = dict.fromkeys(("worker-x0", "worker-x1"), "Running")
     waiting = {f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x0"}}': "0x60"}
     inputs = requests("keda", each("keda")) | waiting | pods(starting, here, starting=tuple(starting))
     tests: list[object] = [expect(READY, 30, 60, 0.0, OF_WORKER), expect(BY_QUEUE, 30, 60, 2.0, OF_WORKER)]

@@ -217,8 +217,8 @@ def test_fallback_to_tcp(tmp_path: Path) -> None:
     tests = [
         _case("rdma", {**base, nic: "0+5400000000x60"}, _value(over, "30m", None)),
         _case("tcp", {**base, nic: "0+60000000x60"}, _value(over, "30m", 1)),
-        # Planned are 100 GB/s for four GPUs, so 25 for each: a fifth is 5. Each GPU reads a fourth of the 6 GB a minute,
-        # and its time is its own: at 25 GB/s the four took 4 x 0.06 s. In 6 s 6 GB is 1 GB/s.
+        # Planned are 100 GB/s for four GPUs, so 25 for each: a fifth is 5. Each GPU reads a fourth of the 6 GB a
+        # minute, and its time is its own: at 25 GB/s the four took 4 x 0.06 s. In 6 s 6 GB is 1 GB/s.
         _case("slow", {**base, nic: "0+5400000000x60", took: "0+6x60"}, _value(slow, "30m", 1)),
         _case("as planned", {**base, nic: "0+5400000000x60", took: "0+0.24x60"}, _value(slow, "30m", None)),
         # 6 GB/s each: busy, no fallback. 4 GB/s: below a fifth.

@@ -119,8 +119,8 @@ def _for_keda(
         Rule(
             record=BY_QUEUE,
             labels=mine,
-            comment=f"One more than are ready for every {role.queue_per_worker} that wait; while fewer do, the least: in a "
-            "busy pool somebody always waits for a moment.",
+            comment=f"One more than are ready for every {role.queue_per_worker} that wait; while fewer do, the least: "
+            "in a busy pool somebody always waits for a moment.",
             expr=_bounded(
                 role,
                 f"({ready} + floor({queued} / {role.queue_per_worker})) * ({queued} >= bool {role.queue_per_worker})",

@@ -316,7 +316,8 @@ def _capacity(plan: ObservabilityPlan) -> list[Rule]:
 def _unschedulable(cell: CellPlan, plan: ObservabilityPlan) -> list[Rule]:
     """Of pods that serve: placeholders wait by design, and who promises nothing may wait for a cheap node."""
     serving = cell.serving
-    promised, others = [], []
+    promised: list[str] = []
+    others: list[str] = []
     for tier, pods in [
         *((g.tier, g.pods_regex) for g in serving.graphs),
         *((lane.tier, lane.name) for lane in serving.lanes),
@@ -377,8 +378,8 @@ def _platform(cell: CellPlan) -> list[Rule]:
             "count by (cell, pool, component)\n"
             f'  (up{{namespace=~"{SERVING_NAMESPACE}|{cell.gateway.namespace}",component!=""}} == 0) > 0',
             "15m",
-            "{{ $value }} {{ $labels.component }} pods{{ with $labels.pool }} of {{ . }}{{ end }} in {{ $labels.cell }} "
-            "do not answer Prometheus",
+            "{{ $value }} {{ $labels.component }} pods{{ with $labels.pool }} of {{ . }}{{ end }} in "
+            "{{ $labels.cell }} do not answer Prometheus",
             "What is summed over them leaves them out, and alerts that read them are silent.",
         ),
     ]
