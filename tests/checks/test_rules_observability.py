@@ -44,12 +44,25 @@ def test_receivers_are_there() -> Iterator[Example]:
 
 @examples("IF-OBS-003")
 def test_two_weeks_are_kept() -> Iterator[Example]:
-    """Fifteen days: two weeks and the day in which rules run."""
+    """Fifteen days: two weeks and the day in which rules run; thirty where there are error budgets."""
     at = "observability.retention_days"
     short = AGG.set("observability", {"retention_days": 14})
-    yield Fails(short, at, ("14 days", "15"), "warning", fix_says=("at least 15",))
-    yield Passes(short.set(at, 15))
+    yield Fails(short, at, ("14 days", "reads 15", "is of 30"), "warning", fix_says=("at least 30",))
+    yield Fails(short.set(at, 29), at, ("29 days", "is of 30"), "warning")
+    yield Passes(short.set(at, 30))
     yield Passes(AGG)
+
+
+@examples("IF-OBS-008")
+def test_windows_are_kept() -> Iterator[Example]:
+    """A week and the horizon before it need eight days; three days of alerts need three."""
+    at = "observability.retention_days"
+    week = AGG.set("autoscaling", {"window_hours": 168}).set("observability", {"retention_days": 7})
+    yield Fails(week, at, ("7 days are kept", "168 hours"), fix_says=("at least 8",))
+    yield Passes(week.set(at, 8))
+    day = AGG.set("autoscaling", {"window_hours": 24}).set("observability", {"retention_days": 2})
+    yield Fails(day, at, ("2 days are kept", "alerts on error budgets read 3d"), fix_says=("at least 3",))
+    yield Passes(day.set(at, 3))
 
 
 @examples("IF-OBS-004")

@@ -244,6 +244,26 @@ def test_one_cluster_a_cell() -> Iterator[Example]:
                 ("`test-east-a`",))  # fmt: skip
 
 
+@examples("IF-NAM-007")
+def test_pods_are_told_apart() -> Iterator[Example]:
+    """`202612` could be the digest of a graph of `chat`; five digits, or a letter that none has, could not."""
+
+    def beside(name: str) -> Env:
+        both = DIS.set("models.qwen-8b", AGG.get("models.qwen-8b")).set(f"pools.{name}", aggregated_pool("qwen-8b"))
+        return both.set(f"cells.east-b.pools.{name}", {})
+
+    yield Fails(
+        beside("chat-202612"), "pools.chat-202612", ("`chat-202612`", "of `chat` (chat-[0-9a-f]{6}-…)", "east-b"),
+        fix_says=("rename `chat-202612`",),
+    )  # fmt: skip
+    yield Fails(beside("chat-facade-x"), "pools.chat-facade-x", ("chat-facade-x",), fix_says=("rename",))
+    for name in ("chat-20261", "chat-2026123", "chat-nightl", "chatfacade"):
+        yield Passes(beside(name))
+    # In another cell another Prometheus counts.
+    elsewhere = {**WEST, "pools": {"chat-202612": {}}}
+    yield Passes(beside("chat-202612").delete("cells.east-b.pools.chat-202612").set("cells.west", elsewhere))
+
+
 @examples("IF-NAM-003")
 def test_group_names_differ() -> Iterator[Example]:
     """A pool `chat-prefill` and the prefill workers of a pool `chat` would be one node group."""

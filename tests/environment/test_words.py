@@ -46,6 +46,11 @@ def test_every_pattern_has_words() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
+        ("owner:", 'observability: {efa_exporter_image: "a b\'c"}\nowner:', "registry.example.com/team/image:1"),
+        ("owner:", "observability: {efa_exporter_image: Registry/efa}\nowner:", "`registry/efa`"),
+        ("owner:", "observability: {efa_exporter_image: 'https://a.example/efa'}\nowner:", "as nodes pull it"),
+        ("owner:", "observability: {efa_exporter_image: ''}\nowner:", "as nodes pull it"),
+        ("  dynamo:", '  image_registry: "a b\'c"\n  dynamo:', "without scheme"),
         ("owner:", "routing: {domain: LLM.Example.com}\nowner:", "write `llm.example.com`"),
         ("owner:", f"routing: {{domain: {'a' * 64}.example.com}}\nowner:", "at most 63 letters"),
         ("owner:", "state: {bucket: A_b, region: us-east-1}\nowner:", "3 to 63 lower-case letters"),
@@ -175,3 +180,21 @@ def test_check_takes_a_path(tmp_path: Path) -> None:
     for wrong in (loaded, None):
         with pytest.raises(TypeError, match=r"plan\(load\(path\)\.environment\)"):
             inferfab.plan(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "efa",
+        "registry.example.com/efa:1",
+        "registry.example.com:5000/team/efa-node__exporter:v1.2_3@sha256:" + "0" * 64,
+        "111122223333.dkr.ecr.us-east-1.amazonaws.com/efa@sha256:" + "a" * 64,
+    ],
+)
+def test_images_that_nodes_can_pull_are_taken(image: str) -> None:
+    """Forms of the distribution project's reference grammar."""
+    (warned,) = [
+        f for f in check(load_text(f"observability: {{efa_exporter_image: '{image}'}}\n{DEV}")).findings
+        if f.dotted_path == "observability.efa_exporter_image"
+    ]  # fmt: skip
+    assert warned.rule == "IF-OBS-007"

@@ -119,6 +119,19 @@ def test_heads_are_shared_until_there_is_one_a_gpu() -> None:
     assert transfer(gpus=(8, 2), model=qwen).line_gbps == 800
 
 
+def test_reads_of_a_prompt_run_side_by_side() -> None:
+    """As tp_mapping.py maps ranks: 8 KV heads on 8 prefill GPUs are two reads for each of 4 decode GPUs; a GPU that has
+    only half of a prefill GPU's heads reads once; of latent attention each reads one copy.
+    """
+    assert transfer(gpus=(4, 4)).parts == 4
+    assert transfer(gpus=(8, 4)).parts == 8
+    assert transfer(gpus=(4, 8)).parts == 8
+    assert transfer(gpus=(8, 8)).available_gbps_per_part == pytest.approx(200)
+    latent = served("deepseek-r1", kv_cache_dtype="fp8")
+    assert transfer(gpus=(8, 4), model=latent).parts == 4
+    assert transfer(gpus=(8, 2), model=served("qwen3-30b-a3b", kv_cache_dtype="fp8")).parts == 4
+
+
 def test_tcp_is_told_for_one_transfer() -> None:
     """1 GB/s is what a transfer reaches over TCP, whatever the number of ranks."""
     assert transfer(kind="tcp", gpus=(1, 1), data=(8, 8)).line_gbps == 8

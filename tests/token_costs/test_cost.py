@@ -89,6 +89,21 @@ def test_two_sources_of_a_cell_count_once() -> None:
     assert found.days[0].usd_low == 1200.0
 
 
+def test_other_environments_of_a_store_do_not_count() -> None:
+    """Their cell and pool have the same names; whichever comes last must not win. A cell's own server says none."""
+
+    def of(environment: str, usd: float) -> list[Any]:
+        made = series("chat", 1, usd=usd)
+        for one in made:
+            one["metric"]["environment"] = environment
+        return made
+
+    for parts in ((of("staging", 1200.0), of("prod", 9000.0)), (of("prod", 9000.0), of("staging", 1200.0))):
+        assert report(answer(*parts)).days[0].usd_low == 1200.0
+    assert report(answer(of("prod", 9000.0))).days == ()
+    assert report(answer(series("chat", 1))).days[0].usd_low == 1200.0
+
+
 def test_the_trend_compares_whole_weeks() -> None:
     """A week at 36 $ a million (upper bound) after one at 30 $: a fifth more. With 13 days there is none."""
     old, new = series("chat", 14), series("chat", 7, usd=1440.0)

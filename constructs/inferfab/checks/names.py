@@ -1,5 +1,6 @@
 """Names that clouds and operators would cut or refuse."""
 
+import re
 from collections.abc import Iterator
 
 from inferfab.catalog.limits import limit
@@ -120,3 +121,36 @@ def node_groups_differ(facts: Facts) -> Iterator[Problem]:
                     of_key=True,
                 )
             first.setdefault(group.name, group.pool)
+
+
+@rule(
+    "IF-NAM-007",
+    "pods of one pool that look like another's",
+    joins=("environment", "cluster", "cost"),
+    why="a graph's name ends in six hexadecimal digits, and Prometheus finds a pool's pods by that form, so that a new "
+    "graph beside the old one counts too: the pool would take the other's workers and demand for its own.",
+    do="rename one of the pools.",
+    source="names of the plan: `<pool>-[0-9a-f]{6}-` in rules for scaling, free capacity, and verify",
+)
+def pods_told_apart(facts: Facts) -> Iterator[Problem]:
+    seen: set[tuple[YamlPath, str]] = set()
+    for cell in facts.fleet.cells:
+        graphs, lanes = cell.serving.graphs, cell.serving.lanes
+        patterns = [(g.name, g.pool, g.pods_regex) for g in graphs]
+        patterns += [(lane.name, lane.pool, re.escape(lane.name)) for lane in lanes]
+        owners = [(g.name, g.pool, g.model) for g in graphs] + [(lane.name, lane.pool, "") for lane in lanes]
+        for taker, of, pattern in patterns:
+            for name, pool, model in owners:
+                if name == taker or not re.match(f"{pattern}-", f"{name}-"):
+                    continue
+                path: YamlPath = ("pools", pool) if pool else ("models", model)
+                if (path, taker) in seen:
+                    continue
+                seen.add((path, taker))
+                yield Problem(
+                    path,
+                    f"pods of `{path[-1]}` ({name}-…) have the form of those of `{of or taker}` ({pattern}-…) in "
+                    f"{cell.name}",
+                    f"rename `{path[-1]}`: it must not go on like that after `{of or taker}`",
+                    of_key=True,
+                )

@@ -1,5 +1,6 @@
 """What is measured agrees with what is promised, and somebody hears of it."""
 
+import math
 from collections.abc import Iterator
 
 from inferfab.catalog.metrics import engine_exporters
@@ -7,7 +8,7 @@ from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
 from inferfab.findings import YamlPath
 from inferfab.plan.observability.buckets import frontend_buckets
-from inferfab.plan.observability.observability import TREND_DAYS
+from inferfab.plan.observability.observability import BURN_WINDOWS, SLO_DAYS, TREND_DAYS
 
 
 @rule(
@@ -60,19 +61,58 @@ def receivers_known(facts: Facts) -> Iterator[Problem]:
     "IF-OBS-003",
     "series that are kept shorter than what reads them",
     severity="warning",
-    stage="reference",
     joins=("environment", "cost"),
-    why="the weekly trend of cost compares two weeks: without the older one it is silent, and so is its alert.",
-    do=f"keep at least {TREND_DAYS} days.",
-    source="rule inferfab:pool_usd_per_million_tokens:trend7d: 7 days, and 7 days before",
+    why="the weekly trend of cost compares two weeks: without the older one it is silent, and so is its alert; and "
+    "what is left of a 30-day error budget is then said of fewer days.",
+    do=f"keep at least {SLO_DAYS} days; {TREND_DAYS} hold the trend.",
+    source="rule inferfab:pool_usd_per_million_tokens:trend7d (7 days, and 7 days before); dashboards: 30 days of an "
+    "error budget",
 )
 def retention_holds_the_trend(facts: Facts) -> Iterator[Problem]:
     days = facts.environment.observability.retention_days
-    if days < TREND_DAYS:
+    readers = [("the trend of cost reads", TREND_DAYS)]
+    if any(c.observability is not None and c.observability.slos for c in facts.fleet.cells):
+        readers.append(("an error budget is of", SLO_DAYS))
+    late = [(what, least) for what, least in readers if days < least]
+    if late:
+        reading = " and ".join(f"{what} {least}" for what, least in late)
         yield Problem(
             ("observability", "retention_days"),
-            f"{days} days are kept, and the trend of cost reads {TREND_DAYS}",
-            f"write at least {TREND_DAYS}",
+            f"{days} days are kept, and {reading}",
+            f"write at least {max(least for _, least in late)}",
+            value=str(days),
+        )
+
+
+@rule(
+    "IF-OBS-008",
+    "series that are gone before forecasts and alerts have read them",
+    joins=("environment", "promise", "cost"),
+    why="a window of which the beginning is gone is cut without a word: the forecast is judged on less than it says or "
+    "never leaves its fallback, and an error budget that burns slowly is seen too late.",
+    do="keep at least the longest window, and the horizon before it.",
+    source="rules inferfab:pool_requests:quantile (window and horizon) and inferfab:slo_bad:ratio3d",
+)
+def retention_holds_the_windows(facts: Facts) -> Iterator[Problem]:
+    days = facts.environment.observability.retention_days
+    readers: dict[str, float] = {}
+    for cell in facts.fleet.cells:
+        if cell.observability is not None and cell.observability.slos:
+            longest = max(BURN_WINDOWS, key=lambda w: w.hours)
+            readers[f"alerts on error budgets read {longest.long}"] = longest.hours
+        for pool in cell.autoscaling.pools if cell.autoscaling else ():
+            if pool.forecast is not None:
+                hours = pool.forecast.window_s / 3600
+                readers[f"the forecast of `{pool.pool}` reads {hours:g} hours, and its horizon before them"] = (
+                    hours + pool.forecast.horizon_s / 3600
+                )
+    if readers and days * 24 < max(readers.values()):
+        what = max(readers, key=lambda name: readers[name])
+        least = math.ceil(readers[what] / 24)
+        yield Problem(
+            ("observability", "retention_days"),
+            f"{days} days are kept, and {what}",
+            f"write at least {least}",
             value=str(days),
         )
 

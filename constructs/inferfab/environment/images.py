@@ -14,6 +14,16 @@ Mirror = Annotated[
     ),
 ]
 
+ImageReference = Annotated[
+    str,
+    matching(
+        r"^[a-z0-9]+([.-][a-z0-9]+)*(:[0-9]{1,5})?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*"
+        r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
+        "write an image as nodes pull it: registry, path, and a tag or digest, like registry.example.com/team/image:1",
+        max_length=500,
+    ),
+]
+
 
 class Images(Input):
     """A registry of your own that holds every image and chart."""

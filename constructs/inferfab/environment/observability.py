@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inferfab.environment.base import Input, Items, matching
+from inferfab.environment.images import ImageReference
 
 KubernetesName = Annotated[
     str,
@@ -121,7 +122,7 @@ class Observability(Input):
     """Where recorded series go as well, labelled with environment and cell. Default: nowhere, and each cell's
     dashboards show that cell.
     """
-    efa_exporter_image: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    efa_exporter_image: ImageReference | None = None
     """Image of AWS's patched node_exporter with EFA counters, which has no public one. Default: EFA counters are not
     collected, and a fallback to TCP shows only in the speed of KV transfers.
     """

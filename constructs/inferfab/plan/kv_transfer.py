@@ -57,6 +57,16 @@ class KvTransferPlan(Record):
     """Of the leaves between; what is available is after it."""
     shared_part: float = 1.0
     """Part that is left while other traffic bursts on the same NICs; what is available is after it."""
+    parts: PositiveInt = 1
+    """Reads into which one prompt is split, side by side: each GPU of the decode rank reads from one GPU of the prefill
+    rank, or from several that hold different KV heads. vLLM times each by itself (vLLM 0.31.0 nixl/base_worker.py,
+    ``record_transfer``).
+    """
+
+    @property
+    def available_gbps_per_part(self) -> float:
+        """What one of the reads should reach while all of them run."""
+        return self.available_gbps / self.parts
 
     @property
     def keeps_budget(self) -> bool:
@@ -97,6 +107,7 @@ def plan_kv_transfer(
     tensor = decode.parallel.tensor
     moved = sum(bytes_moved(shape, model.kv_precision, prompt_tokens, tensor) for shape in shapes)
     senders = min(sending_gpus(shape, prefill.parallel.tensor, tensor) for shape in shapes)
+    reads = -(-senders // tensor)
     sends = senders / prefill.parallel.tensor if prefill.fabric.kind != "tcp" else 1.0
     lines = (
         (prefill.fabric.line_gbps_per_rank * sends, prefill.fabric),
@@ -123,4 +134,5 @@ def plan_kv_transfer(
         burst_can_reach_fabric=slower.kind != "roce" or slower.shared_part < 1,
         oversubscription=slower.oversubscription,
         shared_part=slower.shared_part,
+        parts=tensor * decode.parallel.pipeline * reads,
     )

@@ -66,7 +66,9 @@ def per_million(usd: float, tokens: float) -> float | None:
 def cost_report(fleet: FleetPlan, sources: Sequence[Source], until: date, days: int) -> CostReport:
     """Days before ``until``.
 
-    A value at midnight is of the day before it. Cells that two sources have count once: the first source's.
+    A value at midnight is of the day before it. A store of several environments has cells and pools of one name twice:
+    only series of this environment count, or those that say none, as a cell's own Prometheus has them. Cells that two
+    sources have count once: the first source's.
 
     :raises NoAnswer: if a source cannot be read.
     """
@@ -76,6 +78,8 @@ def cost_report(fleet: FleetPlan, sources: Sequence[Source], until: date, days: 
     for source in sources:
         taken = set(values)
         for series in source.series(start, end):
+            if not _ours(series, fleet.ownership.name):
+                continue
             key = _key(series)
             if key not in taken:
                 values.setdefault(key, {}).update(_numbers(series))
@@ -117,6 +121,10 @@ def _names(fleet: FleetPlan, level: Level) -> list[str]:
     if level == "pool":
         return [p.name for p in fleet.pools]
     return [*(m.name for m in fleet.models), "several"]
+
+
+def _ours(series: Series, environment: str) -> bool:
+    return series.metric.get("environment", "") in ("", environment)
 
 
 def _key(series: Series) -> tuple[str, str, str]:

@@ -38,7 +38,7 @@ def cell(kind: str) -> CellPlan:
     return one
 
 
-KEDA = {"mode": "keda", "headroom": 1.3}
+KEDA = {"mode": "keda", "headroom": 1.3, "queue_per_worker": 4}
 KINDS = {
     "planner": lambda: environment({"p": AGGREGATED}, autoscaling={"headroom": 1.3}),
     "keda": lambda: environment({"p": AGGREGATED}, autoscaling=KEDA),

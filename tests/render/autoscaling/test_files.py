@@ -161,7 +161,7 @@ def test_promtool_takes_the_rules(tmp_path: Path) -> None:
         for name, one in of_kind(kind, "PrometheusRule").items():
             (tmp_path / f"{kind}-{name}.yaml").write_text(yaml.safe_dump(one["spec"]), encoding="utf-8")
     done = subprocess.run(
-        [promtool, "check", "rules", "--lint=all", *map(str, sorted(tmp_path.iterdir()))],
+        [promtool, "check", "rules", "--lint=all", "--lint-fatal", *map(str, sorted(tmp_path.iterdir()))],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

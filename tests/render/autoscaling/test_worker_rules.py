@@ -16,6 +16,7 @@ from inferfab.render.autoscaling.worker_rules import (
     BY_QUEUE,
     BY_SURGE,
     PLACEHOLDERS,
+    READY,
     RUNNING,
     WAITING,
 )
@@ -39,12 +40,16 @@ def each(kind: str) -> float:
     return plan.pools[0].roles[0].requests_per_second
 
 
-def pods(names: dict[str, str], graph: str) -> dict[str, str]:
-    """Phases of pods over an hour."""
-    return {
-        f'kube_pod_status_phase{{namespace="serving",pod="{graph}-{name}",phase="{phase}"}}': "1x60"
-        for name, phase in names.items()
-    }
+def pods(names: dict[str, str], graph: str, starting: tuple[str, ...] = ()) -> dict[str, str]:
+    """Phases of pods over an hour, and whether they are ready: those that run, if they are not ``starting``."""
+    found = {}
+    for name, phase in names.items():
+        at = f'{{namespace="serving",pod="{graph}-{name}"'
+        found[f'kube_pod_status_phase{at},phase="{phase}"}}'] = "1x60"
+        ready = phase == "Running" and name not in starting
+        found[f'kube_pod_status_ready{at},condition="true"}}'] = f"{int(ready)}x60"
+        found[f'kube_pod_status_ready{at},condition="false"}}'] = f"{int(not ready)}x60"
+    return found
 
 
 def graph(kind: str) -> str:
@@ -120,50 +125,88 @@ def latency(kind: str, slow: int) -> dict[str, str]:
 
 
 def test_queue_latency_and_surge_with_keda(tmp_path: Path) -> None:
-    """Three workers run. 2 wait in the router and 5 in the engines; a worker more for each `queue_per_worker`."""
-    plan = cell("keda").autoscaling
-    assert plan is not None
-    (role,) = plan.pools[0].roles
+    """Two workers are ready and one is on its way. 11 wait, and every 4 ask for a worker more: two."""
     here = graph("keda")
-    waiting = 2 + 3 + 2
     per_minute = each("keda") * 2.5 * 60
     inputs = {
         f'dynamo_frontend_requests_started_total{{namespace="serving",pod="{here}-frontend-a",model="llama"}}': (
             f"0+{2 * per_minute!r}x20 {41 * per_minute!r}+{per_minute!r}x39"
         ),
         **pods(WORKERS, here),
-        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x1"}}': "3x60",
-        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x2"}}': "2x60",
+        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x1"}}': "8x60",
+        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x2"}}': "1x60",
         f'dynamo_frontend_router_queue_pending_requests{{namespace="serving",pod="{here}-frontend-a",model="llama",'
         'policy_class="priority",worker_type="decode"}': "2x60",
         # p95 lies 5/10 into the bucket from 0.5 to 1 s: 750 ms, which is 1.875 times 400 ms.
         **latency("keda", slow=10),
     }
-    asked = min(6.0, 3.0 + -(-waiting // role.queue_per_worker))
     tests: list[object] = [
-        expect(WAITING, 30, 60, float(waiting), OF_WORKER),
-        expect(BY_QUEUE, 30, 60, asked, OF_WORKER),
-        # ceil(3 x 1.875).
-        expect(BY_LATENCY, 30, 60, 6.0, OF_WORKER),
+        expect(WAITING, 30, 60, 11.0, OF_WORKER),
+        expect(RUNNING, 30, 60, 3.0, OF_WORKER),
+        expect(READY, 30, 60, 2.0, OF_WORKER),
+        expect(BY_QUEUE, 30, 60, 2.0 + 2.0, OF_WORKER),
+        # ceil(2 x 1.875).
+        expect(BY_LATENCY, 30, 60, 4.0, OF_WORKER),
         # There was more before, so this is nothing unusual: 2.5 workers' demand and one spare.
         expect(BY_SURGE, 50, 60, 4.0, OF_WORKER),
     ]
     assert run(tmp_path, rules("keda"), 60, inputs, tests) == ""
 
 
+FIVE = {f"worker-x{n}": "Running" for n in range(5)}
+
+
 def test_nothing_late_and_nothing_queued_asks_for_nothing(tmp_path: Path) -> None:
-    """The router's gauge is lazy and the histogram empty at night; both are 0 while frontends count."""
+    """Half a worker's demand while five serve: every signal says 2, the least, so that KEDA may scale in.
+
+    The router's gauge is lazy and the histogram empty at night; both are 0 while frontends count. Less than one
+    worker's queue is nothing either, nor is a p95 (250 ms) under four fifths of what is promised (500 ms).
+    """
     here = graph("keda")
-    inputs = {
-        **requests("keda", each("keda") * 0.5),
-        **pods(WORKERS, here),
-        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x1"}}': "0x60",
+    waiting = f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x1"}}'
+    quiet = {**requests("keda", each("keda") * 0.5), **pods(FIVE, here), waiting: "0x60"}
+    few = {**quiet, waiting: "3x60"}
+    for folder, inputs in (("empty", quiet), ("few", few), ("in-time", {**quiet, **latency("keda", slow=0)})):
+        (tmp_path / folder).mkdir()
+        tests: list[object] = [
+            expect(RUNNING, 30, 60, 5.0, OF_WORKER),
+            expect(READY, 30, 60, 5.0, OF_WORKER),
+            *(expect(name, 30, 60, 2.0, OF_WORKER) for name in (BY_FORECAST, BY_QUEUE, BY_LATENCY, BY_SURGE)),
+        ]
+        assert run(tmp_path / folder, rules("keda"), 60, inputs, tests) == "", folder
+
+
+def test_workers_on_their_way_are_not_added_to(tmp_path: Path) -> None:
+    """One queue and one late p95 ask for the same number while the workers that they asked for start: no winding up."""
+    here = graph("keda")
+    trouble = {
+        **requests("keda", each("keda")),
+        f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x0"}}': "4x60",
+        **latency("keda", slow=10),
     }
-    tests: list[object] = [
-        expect(WAITING, 30, 60, 0.0, OF_WORKER),
-        expect(BY_QUEUE, 30, 60, 3.0, OF_WORKER),
-        expect(BY_LATENCY, 30, 60, 2.0, OF_WORKER),
-    ]
+    serving = dict.fromkeys(("worker-x0", "worker-x1"), "Running")
+    come: dict[str, dict[str, str]] = {
+        "nobody": {}, "pending": {"worker-y0": "Pending", "worker-y1": "Pending"},
+        "loading": {"worker-y0": "Running", "worker-y1": "Running"},
+    }  # fmt: skip
+    for folder, more in come.items():
+        (tmp_path / folder).mkdir()
+        tests: list[object] = [
+            expect(RUNNING, 30, 60, 2.0 + len(more), OF_WORKER),
+            expect(BY_QUEUE, 30, 60, 3.0, OF_WORKER),
+            expect(BY_LATENCY, 30, 60, 4.0, OF_WORKER),
+        ]
+        inputs = trouble | pods({**serving, **more}, here, starting=tuple(more))
+        assert run(tmp_path / folder, rules("keda"), 60, inputs, tests) == "", folder
+
+
+def test_before_the_first_worker_serves_signals_are_there(tmp_path: Path) -> None:
+    """All pods load their model: none is ready, and that is 0 and not missing."""
+    here = graph("keda")
+    starting = dict.fromkeys(("worker-x0", "worker-x1"), "Running")
+    waiting = {f'vllm:num_requests_waiting{{namespace="serving",pod="{here}-worker-x0"}}': "0x60"}
+    inputs = requests("keda", each("keda")) | waiting | pods(starting, here, starting=tuple(starting))
+    tests: list[object] = [expect(READY, 30, 60, 0.0, OF_WORKER), expect(BY_QUEUE, 30, 60, 2.0, OF_WORKER)]
     assert run(tmp_path, rules("keda"), 60, inputs, tests) == ""
 
 
@@ -192,8 +235,10 @@ def test_behind_a_router_over_tiers_the_pools_own_router_counts(tmp_path: Path) 
 
 
 def test_a_worker_of_two_pods_counts_once(tmp_path: Path) -> None:
-    inputs = pods({f"worker-{n}": "Running" for n in "abcd"}, graph("spanning"))
-    assert run(tmp_path, rules("spanning"), 60, inputs, [expect(RUNNING, 30, 60, 2.0, OF_WORKER)]) == ""
+    """Four pods there, three of them ready: one worker is whole."""
+    inputs = pods({f"worker-{n}": "Running" for n in "abcd"}, graph("spanning"), starting=("worker-d",))
+    tests: list[object] = [expect(RUNNING, 30, 60, 2.0, OF_WORKER), expect(READY, 30, 60, 1.0, OF_WORKER)]
+    assert run(tmp_path, rules("spanning"), 60, inputs, tests) == ""
 
 
 @pytest.mark.parametrize("kind", ["planner", "keda", "keda-disaggregated", "routed", "spanning"])

@@ -100,3 +100,58 @@ def test_names_that_people_assume_are_not_in_the_catalog() -> None:
 def test_yaml_is_one_document_each() -> None:
     for environment in ENVIRONMENTS:
         assert yaml.safe_dump(all_rules(environment))
+
+
+_TARGET = {
+    "cell", "tier", "pool", "route", "component", "namespace", "pod", "node", "container", "job", "instance",
+    "endpoint", "dynamo_namespace", "dynamo_component_type",
+}  # fmt: skip
+"""Given by Prometheus and our monitors, whatever the exporter says."""
+_NOT_LISTED = {
+    # The list has it in words only.
+    "DCGM_EXP_XID_ERRORS_COUNT": {"xid"},
+    # Labels of nodes, by the platform's allow list of kube-state-metrics.
+    "kube_node_labels": {"label_inferfab_cell", "label_inferfab_pool", "label_inferfab_role"},
+}
+
+
+@cache
+def labels_of_exporters() -> dict[str, frozenset[str]]:
+    """By the lists of the shared folder; of a series that several export, all."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the lists of metrics are not on this machine ({SHARED})")
+    found: dict[str, frozenset[str]] = {}
+    for file in sorted(SHARED.glob("*.json")):
+        for metric in json.loads(file.read_text())["metrics"]:
+            told = frozenset(name for name in metric.get("labels") or () if re.fullmatch(r"\w+", name))
+            if told:
+                found[metric["name"]] = found.get(metric["name"], frozenset()) | told
+    return found
+
+
+def asked_labels(expression: str) -> list[tuple[str, set[str]]]:
+    """Series, with the labels by which it is chosen or summed: `by (a, b) (rate(series{c="d"}[5m]))`."""
+    found = []
+    for name, chosen in re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expression):
+        found.append((name, set(re.findall(r"(\w+)\s*(?:=~|!=|!~|=)", re.sub(r'"(?:\\.|[^"\\])*"', '""', chosen)))))
+    for by, name in re.findall(r"\bby \(([^)]*)\)\s*\((?:(?!label_replace)\w+\()*\s*([a-zA-Z_:][\w:]*)", expression):
+        found.append((name, {label.strip() for label in by.split(",") if label.strip()}))
+    return found
+
+
+def test_labels_are_read_out_of_expressions() -> None:
+    text = 'sum by (a, b) (rate(x_total{c=~"d=e",f!=""}[5m]))'
+    assert asked_labels(text) == [("x_total", {"c", "f"}), ("x_total", {"a", "b"})]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_rules_read_only_labels_that_series_have(environment: str) -> None:
+    """A label that a series lacks is no error in Prometheus: the sum is one, or the choice is empty."""
+    there, judged = labels_of_exporters(), 0
+    for rule in all_rules(environment):
+        for name, labels in asked_labels(rule["expr"]):
+            known = there.get(name) or there.get(re.sub(r"_(bucket|sum|count)$", "", name))
+            if known is not None:
+                judged += 1
+                assert labels <= known | _TARGET | _NOT_LISTED.get(name, {"le"}), (name, labels - known, rule)
+    assert judged > 20

@@ -1,11 +1,15 @@
 """Rules in Prometheus' own tester, with numbers worked out by hand."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from render.observability.rules import all_rules, promtool
+from inferfab.render.releases import cell_releases
+from programs import tool
+from render.observability.rules import ENVIRONMENTS, all_rules, fleet, promtool
 
 _ALL = ("inferfab-facts", "inferfab-pools", "inferfab-alerts")
 """What single alerts read."""
@@ -213,10 +217,18 @@ def test_fallback_to_tcp(tmp_path: Path) -> None:
     tests = [
         _case("rdma", {**base, nic: "0+5400000000x60"}, _value(over, "30m", None)),
         _case("tcp", {**base, nic: "0+60000000x60"}, _value(over, "30m", 1)),
-        # Planned are 200 GB/s: a fifth is 40. In 6 s of transfers a minute 6 GB is 1 GB/s; in 0.06 s it is 100.
+        # Planned are 100 GB/s for four GPUs, so 25 for each: a fifth is 5. Each GPU reads a fourth of the 6 GB a
+        # minute, and its time is its own: at 25 GB/s the four took 4 x 0.06 s. In 6 s 6 GB is 1 GB/s.
         _case("slow", {**base, nic: "0+5400000000x60", took: "0+6x60"}, _value(slow, "30m", 1)),
-        _case("fast", {**base, nic: "0+5400000000x60", took: "0+0.06x60"}, _value(slow, "30m", None)),
-    ]
+        _case("as planned", {**base, nic: "0+5400000000x60", took: "0+0.24x60"}, _value(slow, "30m", None)),
+        # 6 GB/s each: busy, no fallback. 4 GB/s: below a fifth.
+        _case("busy", {**base, nic: "0+5400000000x60", took: "0+1x60"}, _value(slow, "30m", None)),
+        _case("crowded", {**base, nic: "0+5400000000x60", took: "0+1.5x60"}, _value(slow, "30m", 1)),
+        _case("planned", {}, _value(
+            "inferfab:pool_kv_transfer_planned:bytes_per_second", "30m", 25e9,
+            'inferfab:pool_kv_transfer_planned:bytes_per_second{cell="usc1-c",fabric="roce",pool="chat",tier="priority"}',
+        )),
+    ]  # fmt: skip
     assert promtool(tmp_path, "prod-gcp", tests, _ALL) == ""
 
 
@@ -269,6 +281,22 @@ def test_edges_of_whole_seconds_match_as_old_and_new_prometheus_write_them(tmp_p
     assert promtool(tmp_path, "prod", tests, ("inferfab-facts", "inferfab-slo")) == ""
 
 
+def test_an_alert_says_whose_it_is(tmp_path: Path) -> None:
+    """Labels of the result, by the labels that KEDA gives its series."""
+    empty = (
+        'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledResource="chat-decode",'
+        'triggerName="queue",metricName="s1-prometheus",resourceType="ScaledObject",ignoreNullValues="false"}'
+    )
+    said = _firing("InferfabScalerEmptyAnswer", scaledResource="chat-decode", triggerName="queue", severity="ticket")
+    waits = 'kube_pod_status_unschedulable{namespace="serving",pod="small-models-qwen3-8b-0a1b2c-worker-x"}'
+    night, week = _firing("InferfabPodsUnschedulable"), _firing("InferfabPodsUnschedulable", severity="ticket")
+    tests = [
+        _case("empty", {empty: "0+1x60"}, _value(said, "50m", 1)),
+        _case("nobody's", {waits: "1x1000"}, _value(night, "60h", None), _value(week, "75h", 1), interval="5m"),
+    ]
+    assert promtool(tmp_path, "staging", tests, ("inferfab-alerts",), "5m") == ""
+
+
 @pytest.mark.slow
 def test_single_alerts(tmp_path: Path) -> None:
     """One that fires and one that does not, for each kind of trouble."""
@@ -277,6 +305,7 @@ def test_single_alerts(tmp_path: Path) -> None:
     xid = 'DCGM_EXP_XID_ERRORS_COUNT{{node="a",gpu="3",xid="{}"}}'
     front = {'up{route="chat",component="frontend",namespace="serving"}': "1x200"}
     condition = 'kube_node_status_condition{{node="a",condition="{}",status="{}"}}'
+    waits = 'kube_pod_status_unschedulable{{namespace="serving",pod="{}"}}'
     fires: list[tuple[str, dict[str, str], int | None]] = [
         ("InferfabGpuXid", {**node, xid.format(79): "1x200"}, 1),
         # An illegal access of a program is not a broken GPU.
@@ -322,13 +351,19 @@ def test_single_alerts(tmp_path: Path) -> None:
         ("InferfabKvTransfersFail", {
             f"vllm:nixl_num_failed_transfers_total{{{engine}}}": "0+3x200",
             f"vllm:nixl_xfer_time_seconds_count{{{engine}}}": "0+60x200"}, 1),
-        ("InferfabPodsUnschedulable", {'kube_pod_status_unschedulable{namespace="serving",pod="x"}': "1x200"}, 1),
+        ("InferfabPodsUnschedulable", {waits.format("chat-0a1b2c-0-decode-x"): "1x200"}, 1),
+        # Room that waits for a node is what it is there for; who promises nothing wakes nobody.
+        ("InferfabPodsUnschedulable", {waits.format("chat-decode-room-5d4f6b7c8d-x2x4z"): "1x200"}, None),
+        ("InferfabPodsUnschedulable", {waits.format("small-models-llama-8b-0a1b2c-0-worker-x"): "1x200"}, None),
+        ("InferfabTargetsDown", {'up{namespace="gateway",component="gateway",cell="c"}': "0x200"}, 1),
+        ("InferfabTargetsDown", {'up{namespace="serving",component="efa-exporter",cell="c"}': "0x200"}, 1),
         ("InferfabModelNotOnNode", {
             'kube_pod_init_container_status_running{namespace="serving",pod="x",container="wait-for-model"}':
                 "1x200"}, 1),
         ("InferfabTargetsDown", {'up{namespace="serving",component="decode",pool="chat",cell="c"}': "0x200"}, 1),
         ("InferfabScalerEmptyAnswer", {
-            'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledObject="x"}': "0+1x200"}, 1),
+            'keda_scaler_empty_upstream_responses_total{namespace="serving",scaledResource="x",triggerName="queue"}':
+                "0+1x200"}, 1),
         # Ends at 14 days and 1 hour of the clock of the test, which begins at 0.
         ("InferfabCertificateEnds", {
             'envoy_listener_ssl_certificate_expiration_unix_time_seconds{cell="c",envoy_tls_certificate="t"}':
@@ -365,3 +400,26 @@ def test_alerts_of_the_racks_fabric(tmp_path: Path) -> None:
         _case("few pauses", {**node, pause: "0+1200000x60"}, _value(pauses, "50m", None)),
     ]
     assert promtool(tmp_path, "prod-hybrid", tests, _ALL) == ""
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_no_two_rules_look_the_same(name: str, tmp_path: Path) -> None:
+    """Of all releases of a cell together, as a pipeline with `--lint-fatal` reads them: name and labels differ."""
+    one = fleet(name)
+    for cell in one.cells:
+        texts = [t for release in cell_releases(one, cell) for t in release.files.values()]
+        found = [d for t in texts if "PrometheusRule" in t for d in yaml.safe_load_all(t) if d]
+        groups = [g for d in found if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"]]
+        assert len(groups) > 5
+        names = [g["name"] for g in groups]
+        assert len(names) == len(set(names))
+        for number, group in enumerate(groups):
+            # promtool looks within a group and within all groups of its file.
+            group["name"] = f"{number}"
+        (tmp_path / f"{cell.name}.yaml").write_text(yaml.safe_dump({"groups": groups}))
+    files = sorted(map(str, tmp_path.iterdir()))
+    done = subprocess.run(
+        [tool("promtool"), "check", "rules", "--lint=all", "--lint-fatal", *files],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

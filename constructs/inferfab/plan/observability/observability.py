@@ -14,6 +14,7 @@ from inferfab.record import Record
 
 SLO_DAYS = 30
 """Period of an error budget (Google SRE Workbook, chapter 5: 30 days, as in all of its figures)."""
+EFA_EXPORTER_PORT = 9110
 TREND_DAYS = 15
 """What the weekly trend of cost needs: two weeks, and the day in which the rules run."""
 
@@ -75,7 +76,9 @@ class KvMove(Record):
     tier: str
     fabric: str
     bytes_per_second: PositiveFloat
-    """Of one transfer, as planned."""
+    """Of one read of one GPU, as planned: that is what engines time."""
+    parts: PositiveInt = 1
+    """Such reads a prompt, side by side."""
 
 
 class ObservabilityPlan(Record):
@@ -99,8 +102,14 @@ class ObservabilityPlan(Record):
     runbooks: str | None
     remote_write: RemoteWrite | None
     efa_exporter_image: str | None
+    promising_tiers: tuple[str, ...] | None = None
+    """Tiers that promise latency or availability: what they lack wakes people. None in plans of earlier releases."""
     metrics_of: tuple[str, str]
     """Dynamo and vLLM version whose series are read."""
+
+    def promises(self, tier: str | None) -> bool:
+        """Whether a tier promises anything; what stands in front of several tiers counts as such."""
+        return tier is None or self.promising_tiers is None or tier in self.promising_tiers
 
 
 def plan_observability(
@@ -123,7 +132,8 @@ def plan_observability(
                 pool=p.name,
                 tier=p.tier,
                 fabric=p.roles[0].fabric.kind,
-                bytes_per_second=p.kv_transfer.available_gbps * 1e9 / 8,
+                bytes_per_second=p.kv_transfer.available_gbps_per_part * 1e9 / 8,
+                parts=p.kv_transfer.parts,
             )
             for p in pools
             if p.kv_transfer is not None and p.kv_transfer.available_gbps
@@ -140,6 +150,9 @@ def plan_observability(
         runbooks=asked.runbooks,
         remote_write=asked.remote_write,
         efa_exporter_image=asked.efa_exporter_image,
+        promising_tiers=tuple(
+            name for name, t in tiers.items() if t.promises or t.availability_target_percent is not None
+        ),
         metrics_of=versions,
     )
 

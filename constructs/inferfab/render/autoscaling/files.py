@@ -42,7 +42,7 @@ def pool_rules(cell: CellPlan, pool: PoolAutoscaling) -> list[Rule]:
         return []
     labels = labels_of(cell, pool)
     of = {"cell": cell.name, "pool": pool.pool}
-    rules = [rate_rule(pool.demand, labels), *forecast_rules(of, pool.forecast)]
+    rules = [rate_rule(pool.demand, labels), *forecast_rules(of, pool.forecast, labels)]
     for role in pool.roles:
         rules += worker_rules(pool, role, of, labels)
     return rules

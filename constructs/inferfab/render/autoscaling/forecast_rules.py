@@ -40,10 +40,14 @@ def _text(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def forecast_rules(of: dict[str, str], settings: ForecastSettings) -> tuple[Rule, ...]:
+def forecast_rules(
+    of: dict[str, str], settings: ForecastSettings, labels: dict[str, str] | None = None
+) -> tuple[Rule, ...]:
     """Rules of one pool, in the order in which they must be evaluated.
 
     :param of: labels by which the pool's series are found; its recorded rate has them.
+    :param labels: of what is recorded; those that the rate has, said once more: rules of several pools would else be
+        told apart by their selectors alone, and ``promtool check rules --lint`` takes them for one.
     """
     q, window, ahead = settings.quantile, f"[{settings.window_s}s]", f"offset {settings.horizon_s}s"
 
@@ -55,7 +59,7 @@ def forecast_rules(of: dict[str, str], settings: ForecastSettings) -> tuple[Rule
         return f"{q!r} * clamp_min({s(RATE)} - {was}, 0) + (1 - {q!r}) * clamp_min({was} - {s(RATE)}, 0)"
 
     enough = f"(count_over_time({s(GROWTH, window)}) >= {settings.least_samples})"
-    return (
+    rules = (
         Rule(
             record=GROWTH,
             comment="Relative change over the horizon; nothing where there was no demand one horizon ago.",
@@ -109,3 +113,4 @@ def forecast_rules(of: dict[str, str], settings: ForecastSettings) -> tuple[Rule
             expr=f"{s(COVERED)} and ({s(QUIET, f' {ahead}')} == 1)",
         ),
     )
+    return tuple(rule.model_copy(update={"labels": labels}) for rule in rules) if labels else rules

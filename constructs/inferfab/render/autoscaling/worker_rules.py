@@ -1,7 +1,9 @@
 """From demand to workers: recording rules that say, in workers, what each signal asks for.
 
 All are whole workers within the pool's bounds, so that KEDA compares each with 1 and takes the largest. A signal that
-is missing stays missing: KEDA then holds what is there.
+is missing stays missing: KEDA then holds what is there. One that asks for nothing says the least, or it would hold what
+is there against all others. Those that add to what is there add to ready workers: to those on their way they would add
+again at every evaluation until they serve.
 """
 
 from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
@@ -11,6 +13,7 @@ from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.render.autoscaling.forecast_rules import FORECAST, RATE, Rule, selector
 
 RUNNING = "inferfab:pool_workers:running"
+READY = "inferfab:pool_workers:ready"
 WAITING = "inferfab:pool_requests:waiting"
 BY_FORECAST = "inferfab:pool_workers:forecast"
 BY_QUEUE = "inferfab:pool_workers:queue"
@@ -97,7 +100,7 @@ def _for_keda(
     assert pool.demand is not None
     assert pool.forecast is not None
     me = selector(of | {"role": role.role})
-    running, none = f"sum({RUNNING}{me})", f"0 * sum({rate})"
+    ready, none = f"sum({READY}{me})", f"0 * sum({rate})"
     waiting = f"sum(vllm:num_requests_waiting{{{_matchers(role.pods)}}})"
     if pool.demand.source == "frontend":
         kind = "prefill" if role.role == "prefill" else "decode"
@@ -109,13 +112,19 @@ def _for_keda(
         waiting = f"(sum({pending}) or {none})\n+ {waiting}"
     growth = pool.forecast.headroom - 1
     unusual = f"quantile_over_time({UNUSUAL_QUANTILE}, {rate}[{pool.forecast.window_s}s])"
+    queued = f"sum({WAITING}{me})"
     rules = [
+        _ready(role, me, mine),
         Rule(record=WAITING, labels=mine, comment="In the router's queue and in the engines'.", expr=waiting),
         Rule(
             record=BY_QUEUE,
             labels=mine,
-            comment=f"One more worker for every {role.queue_per_worker} that wait.",
-            expr=_bounded(role, f"{running} + ceil(sum({WAITING}{me}) / {role.queue_per_worker})"),
+            comment=f"One more than are ready for every {role.queue_per_worker} that wait; while fewer do, the least: "
+            "in a busy pool somebody always waits for a moment.",
+            expr=_bounded(
+                role,
+                f"({ready} + floor({queued} / {role.queue_per_worker})) * ({queued} >= bool {role.queue_per_worker})",
+            ),
         ),
         Rule(
             record=BY_SURGE,
@@ -138,15 +147,31 @@ def _for_keda(
                 record=BY_LATENCY,
                 labels=mine,
                 comment=f"More from {share:.0%} of the promised {late.metric.upper()} p{late.percentile:g} on "
-                f"({late.promise_ms:g} ms). Nothing observed is nothing late, while the frontends count requests.",
+                f"({late.promise_ms:g} ms), below it the least. Nothing observed is nothing late, while the frontends "
+                "count requests.",
                 expr=_bounded(
                     role,
-                    f"ceil({running} * clamp_max((({tail} * {1000 / late.at_ms:.6g}) >= 0) or {none}, "
+                    f"ceil({ready} * clamp_max((({tail} * {1000 / late.at_ms:.6g}) > 1) or {none}, "
                     f"{MOST_LATENCY_FACTOR}))",
                 ),
             )
         )
     return rules
+
+
+def _ready(role: RoleScaling, me: str, mine: dict[str, str]) -> Rule:
+    pods = _matchers(role.pods)
+    counted = (
+        f'count((kube_pod_status_ready{{{pods},condition="true"}} == 1)\n'
+        f"unless on (namespace, pod) kube_pod_deletion_timestamp{{{pods}}})"
+    )
+    whole = f"floor({counted} / {role.pods_per_worker})" if role.pods_per_worker > 1 else counted
+    return Rule(
+        record=READY,
+        labels=mine,
+        comment="Pods that serve; none at all where there are pods and none of them does yet.",
+        expr=f"{whole}\nor 0 * sum({RUNNING}{me})",
+    )
 
 
 def triggers(pool: PoolAutoscaling, role: RoleScaling) -> list[str]:

@@ -15,9 +15,8 @@ _NODE = "{{ $labels.node }}"
 TCP_SHARE = 0.5
 """Of KV bytes that must be seen by RDMA counters; both are counted over the same five minutes at different ends."""
 SLOW_SHARE = 0.2
-"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it: EFA and RoCE
-are planned at 20 to 400 GB/s a worker, one TCP stream within a cluster placement group is limited to 1.25 GB/s (AWS,
-EC2 network bandwidth: 10 Gbit/s a flow).
+"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it. Both are
+of one GPU, as engines time each GPU's transfer by itself.
 """
 APPLICATION_XIDS = (13, 31, 43, 45)
 """Faults that a program causes itself. Source: NVIDIA, XID Errors, table "possible causes": user app error."""
@@ -26,13 +25,13 @@ APPLICATION_XIDS = (13, 31, 43, 45)
 def alert_group(cell: CellPlan, plan: ObservabilityPlan) -> Group:
     """Alerts of a cell; of fabrics and capacity only where it has them."""
     rules = [burn_alert(window, plan) for window in plan.windows] if plan.slos else []
-    rules += _serving(cell)
+    rules += _serving(cell, plan)
     if plan.kv_moves:
         rules += _kv_moves(cell, plan)
     rules += _gpus()
     rules += _fabric(cell, plan)
-    rules += _capacity(plan)
-    rules += _platform()
+    rules += [*_capacity(plan), *_unschedulable(cell, plan)]
+    rules += _platform(cell)
     base = plan.runbooks.rstrip("/") if plan.runbooks else "docs/runbooks"
     return Group(
         name="inferfab-alerts",
@@ -51,18 +50,22 @@ def _alert(name: str, severity: str, expr: str, wait: str, summary: str, descrip
     )
 
 
-def _serving(cell: CellPlan) -> list[Rule]:
-    routes = [g.route for g in cell.serving.graphs if any(c.kind == "frontend" for c in g.components)]
+def _serving(cell: CellPlan, plan: ObservabilityPlan) -> list[Rule]:
+    routes = {
+        g.route: "page" if plan.promises(g.tier) else "ticket"
+        for g in cell.serving.graphs
+        if any(c.kind == "frontend" for c in g.components)
+    }
     gone = [
         Rule(
             alert="InferfabFrontendsGone",
             expr=f'absent(up{{route="{route}",component="frontend"}} == 1)',
             wait="5m",
-            labels={"severity": "page", "cell": cell.name, "route": route},
+            labels={"severity": severity, "cell": cell.name, "route": route},
             summary=f"no frontend of {route} in {cell.name} answers Prometheus",
             description=f"Nobody can reach {route} in this cell, or nobody can see it. Its objectives are blind.",
         )
-        for route in routes
+        for route, severity in routes.items()
     ]
     return [
         *gone,
@@ -126,7 +129,7 @@ def _kv_moves(cell: CellPlan, plan: ObservabilityPlan) -> list[Rule]:
             "and inferfab:pool_kv_transfer_bytes:rate5m > 1e6",
             "10m",
             f"KV cache of {_IN} moves at a fraction of the planned speed",
-            "{{ $value | humanize1024 }}B/s while transfers run. The usual cause is a fallback to TCP.",
+            "{{ $value | humanize1024 }}B/s a GPU while transfers run. The usual cause is a fallback to TCP.",
         ),
         _alert(
             "InferfabKvTransfersFail",
@@ -306,19 +309,42 @@ def _capacity(plan: ObservabilityPlan) -> list[Rule]:
             "In {{ $value | humanizePercentage }} of the last day more requests came than were forecast one "
             "provisioning time before.",
         ),
-        _alert(
-            "InferfabPodsUnschedulable",
-            "page",
-            f'sum by (namespace, pod) (kube_pod_status_unschedulable{{namespace="{SERVING_NAMESPACE}"}}) > 0',
-            "30m",
-            "{{ $labels.pod }} finds no node",
-            "For half an hour, which is longer than any node takes: capacity, quota, taints or node group bounds.",
-        ),
     ]
     return found
 
 
-def _platform() -> list[Rule]:
+def _unschedulable(cell: CellPlan, plan: ObservabilityPlan) -> list[Rule]:
+    """Of pods that serve: placeholders wait by design, and who promises nothing may wait for a cheap node."""
+    serving = cell.serving
+    promised: list[str] = []
+    others: list[str] = []
+    for tier, pods in [
+        *((g.tier, g.pods_regex) for g in serving.graphs),
+        *((lane.tier, lane.name) for lane in serving.lanes),
+    ]:
+        (promised if plan.promises(tier) else others).append(pods)
+    found = []
+    for pods_of, severity, wait, since in (
+        (promised, "page", "30m", "For half an hour, which is longer than any node takes"),
+        (others, "ticket", "3d", "For three days; its tier promises nothing, and a night or a weekend is no fault"),
+    ):
+        if pods_of:
+            names = "|".join(dict.fromkeys(pods_of))
+            found.append(
+                _alert(
+                    "InferfabPodsUnschedulable",
+                    severity,
+                    "sum by (namespace, pod) (kube_pod_status_unschedulable"
+                    f'{{namespace="{SERVING_NAMESPACE}",pod=~"({names})-.*"}}) > 0',
+                    wait,
+                    "{{ $labels.pod }} finds no node",
+                    f"{since}: capacity, quota, taints or node group bounds.",
+                )
+            )
+    return found
+
+
+def _platform(cell: CellPlan) -> list[Rule]:
     return [
         _alert(
             "InferfabModelNotOnNode",
@@ -341,17 +367,19 @@ def _platform() -> list[Rule]:
         _alert(
             "InferfabScalerEmptyAnswer",
             "ticket",
-            "sum by (namespace, scaledObject) (increase(keda_scaler_empty_upstream_responses_total[15m])) > 0",
+            "sum by (scaledResource, triggerName) (increase(keda_scaler_empty_upstream_responses_total[15m])) > 0",
             "15m",
-            "KEDA got an empty answer for {{ $labels.scaledObject }}",
+            "KEDA got an empty answer for {{ $labels.triggerName }} of {{ $labels.scaledResource }}",
             "A query without a result. Read as 0 it would scale the pool in.",
         ),
         _alert(
             "InferfabTargetsDown",
             "ticket",
-            f'count by (cell, pool, component) (up{{namespace="{SERVING_NAMESPACE}",component!=""}} == 0) > 0',
+            "count by (cell, pool, component)\n"
+            f'  (up{{namespace=~"{SERVING_NAMESPACE}|{cell.gateway.namespace}",component!=""}} == 0) > 0',
             "15m",
-            f"{{{{ $value }}}} pods of {_IN} do not answer Prometheus",
-            "{{ $labels.component }}: sums of the pool leave them out.",
+            "{{ $value }} {{ $labels.component }} pods{{ with $labels.pool }} of {{ . }}{{ end }} in "
+            "{{ $labels.cell }} do not answer Prometheus",
+            "What is summed over them leaves them out, and alerts that read them are silent.",
         ),
     ]

@@ -323,7 +323,7 @@ def _pool(moves: bool) -> Dashboard:
                     "What engines say they moved.",
                 ),
                 Panel(
-                    title="Speed while transfers run", unit="Bps",
+                    title="Speed of one GPU while transfers run", unit="Bps",
                     text="Far below plan is TCP, a broken rail, or a crowded one.",
                     queries=(
                         Query(
@@ -469,7 +469,7 @@ def _fabric(cell: CellPlan, plan: ObservabilityPlan) -> Dashboard:
                     ),
                 ),
                 _one(
-                    "Speed while transfers run, over plan", "percentunit",
+                    "Speed of one GPU while transfers run, over plan", "percentunit",
                     f"inferfab:pool_kv_transfer_speed:bytes_per_second{{{_IN_CELL}}} / on (cell, pool) group_left ()"
                     " max by (cell, pool) (inferfab:pool_kv_transfer_planned:bytes_per_second)", "{{pool}}",
                     "Below 20 % an alert pages: needs no counters of NICs.", width=12,

@@ -76,7 +76,7 @@ def _move(cell: CellPlan, move: KvMove) -> Rule:
         record="inferfab:pool_kv_transfer_planned:bytes_per_second",
         expr=f"vector({number(move.bytes_per_second)})",
         labels={"cell": cell.name, "tier": move.tier, "pool": move.pool, "fabric": move.fabric},
-        comment="Of one transfer.",
+        comment=f"Of one of the {move.parts} reads of a prompt that run side by side: engines time each by itself.",
     )
 
 

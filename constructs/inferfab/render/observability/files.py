@@ -3,7 +3,7 @@
 from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
-from inferfab.plan.observability.observability import ObservabilityPlan
+from inferfab.plan.observability.observability import EFA_EXPORTER_PORT, ObservabilityPlan
 from inferfab.render.observability.alerts import alert_group
 from inferfab.render.observability.dashboards import dashboards
 from inferfab.render.observability.fact_rules import fact_group
@@ -60,6 +60,7 @@ def observability_files(fleet: FleetPlan, cell: CellPlan) -> dict[str, str]:
             cell=cell.name,
             pools=[p.name for p in cell.pools],
             image=plan.efa_exporter_image,
+            port=EFA_EXPORTER_PORT,
         )
     return files
 

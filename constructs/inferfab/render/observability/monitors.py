@@ -24,6 +24,8 @@ class Monitor(Record):
     interval: str = "5s"
     """Default: 5 s, as often as the planner looks."""
     node: bool = False
+    sidecar: bool = False
+    """The port may be that of an init container that stays."""
 
 
 def monitors_of(cell: CellPlan, plan: ObservabilityPlan) -> tuple[Monitor, ...]:
@@ -59,6 +61,20 @@ def monitors_of(cell: CellPlan, plan: ObservabilityPlan) -> tuple[Monitor, ...]:
             interval="15s",
         )
     )
+    if cell.gateway.tiers:
+        found.append(
+            Monitor(
+                name="inferfab-gateway-tokens",
+                comment="The AI gateway's processor beside Envoy: tokens and latency by model and tenant (gen_ai_*).",
+                key="app.kubernetes.io/managed-by",
+                values=("envoy-gateway",),
+                namespace=cell.gateway.namespace,
+                port="aigw-admin",
+                interval="15s",
+                # Envoy AI Gateway 1.1 puts it in as a native sidecar: an init container that goes on running.
+                sidecar=True,
+            )
+        )
     if plan.efa_exporter_image is not None and cell.fabric.kind == "efa":
         found.append(
             Monitor(

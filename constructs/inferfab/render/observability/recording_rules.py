@@ -74,7 +74,8 @@ def recording_group() -> Group:
                     "sum by (cell, tier, pool) (rate(vllm:nixl_bytes_transferred_sum[5m]))\n"
                     "/ (sum by (cell, tier, pool) (rate(vllm:nixl_xfer_time_seconds_sum[5m])) > 0)"
                 ),
-                comment="While a transfer runs: bytes over the time that transfers took.",
+                comment="While a transfer runs: bytes over the time that it took. Each GPU's is timed by itself, so "
+                "this is the speed of one GPU, not of the worker.",
             ),
             Rule(
                 record="inferfab:pool_rdma_bytes:rate5m",

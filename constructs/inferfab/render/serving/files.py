@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, token_secret_name
+from inferfab.plan.observability.observability import EFA_EXPORTER_PORT
 from inferfab.plan.serving.claims import GPU_CLASS, SAME_ROOT
 from inferfab.plan.serving.component import FRONTEND_PORT, SYSTEM_PORT
 from inferfab.render.serving.graph import graph_file
@@ -56,7 +57,7 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
             operator_namespace=charts()["dynamo-platform"].namespace,
             frontend_port=FRONTEND_PORT,
             system_port=SYSTEM_PORT,
-            metrics_ports=METRICS_PORTS,
+            metrics_ports=_metrics_ports(cell),
             **here,
         ),
     )
@@ -71,6 +72,12 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
     secrets = [{"name": token_secret_name(key), "key": key} for key in fleet.tokens_of(cell)]
     if secrets:
         yield "model-tokens.yaml", render("dynamo/model_tokens.yaml.j2", secrets=secrets, store=SECRET_STORE, **here)
+
+
+def _metrics_ports(cell: CellPlan) -> tuple[int, ...]:
+    plan = cell.observability
+    exporter = plan is not None and plan.efa_exporter_image is not None and cell.fabric.kind == "efa"
+    return (*METRICS_PORTS, EFA_EXPORTER_PORT) if exporter else METRICS_PORTS
 
 
 def _budgets(cell: CellPlan) -> list[dict[str, str]]:
