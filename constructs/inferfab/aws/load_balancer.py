@@ -36,6 +36,10 @@ class CellLoadBalancerSpec(Record):
     target_port: Port
     """Port of the gateway's pods."""
     health_check: HealthCheck
+    targets_outside: bool = False
+    """Targets stand outside the VPC, in racks. AWS preserves a client's address within the VPC (and peered ones) only,
+    so there they see the load balancer's. Default: no.
+    """
     internal: bool = True
     """Reachable from within the network only. Default: yes; a public one has to be asked for."""
     deletion_protection: bool = True
@@ -106,8 +110,8 @@ class CellLoadBalancer(Construct):
             target_type="ip",
             protocol="TCP",
             port=spec.target_port,
-            # Limits and logs of the gateway are by client.
-            preserve_client_ip="true",
+            # Not the PROXY protocol instead: health checks would carry its header too, to a port that speaks HTTP.
+            preserve_client_ip="false" if spec.targets_outside else "true",
             deregistration_delay=str(spec.deregistration_delay_seconds),
             # After the delay, so that a client which never hangs up does not hold a pod for ever.
             connection_termination=True,

@@ -11,6 +11,7 @@ from inferfab.plan.fleet import CellPlan
 from inferfab.plan.gateway.gateway import GatewayGroup, GatewayPlan
 from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, priority_class_name
 from inferfab.plan.racks.racks import RACK_LABEL
+from inferfab.plan.racks.traffic import system_ranges
 from inferfab.render.gateway.limits import rate_rules
 from inferfab.render.gateway.routes import backends, route_name, routes
 from inferfab.render.templates import render
@@ -115,6 +116,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             "gateway/network_policies.yaml.j2",
             gateway=gateway,
             metrics_namespace=charts()["kube-prometheus-stack"].namespace,
+            aws_cidrs=system_ranges(cell.network) if cell.racks else (),
             controller_namespace=charts()["envoy-gateway"].namespace,
         ),
     )
@@ -138,7 +140,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
     if housed:
         yield (
             "tenants.yaml",
-            render("gateway/tenants.yaml.j2", tenants=housed, gateway=gateway, cell_cidr=cell.network.cidr),
+            render("gateway/tenants.yaml.j2", tenants=housed, gateway=gateway, cell_cidrs=_own_ranges(cell)),
         )
 
 
@@ -152,6 +154,12 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
 
     tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
     return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]
+
+
+def _own_ranges(cell: CellPlan) -> tuple[str, ...]:
+    """Where the cell's own nodes and pods are."""
+    racks = cell.racks
+    return (cell.network.cidr, *((racks.node_cidr, racks.pod_cidr) if racks else ()))
 
 
 def _proxy_image() -> str:
