@@ -237,8 +237,11 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
 
     def stores(body: dict[str, Any]) -> int:
         planned = plan_of(yaml.safe_dump(body))
-        return len([path for path, _ in charts_of(planned) if path.endswith("secret_store.yaml")])
+        found = [yaml.safe_load(text) for path, text in charts_of(planned) if path.endswith("secret_store.yaml")]
+        allowed.extend(found[0]["spec"]["conditions"][0]["namespaces"] if found else [])
+        return len(found)
 
+    allowed: list[str] = []
     body = body_of("dev")
     for model in body["models"].values():
         model.pop("token_secret", None)
@@ -246,9 +249,12 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
     assert stores(body) == 0
     next(iter(body["models"].values()))["token_secret"] = "hub-token"
     assert stores(body) == 1
+    assert allowed == ["serving"], "nobody in the gateways' namespace needs a model's token"
+    allowed.clear()
     body["models"][next(iter(body["models"]))].pop("token_secret")
     body["tenants"] = tenants
     assert stores(body) == 1, "keys of tenants come from it"
+    assert allowed == ["gateway"]
 
 
 @pytest.mark.parametrize("name", ALL)
