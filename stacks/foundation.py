@@ -353,10 +353,8 @@ class FoundationStack(AwsStack):
                 cert_manager=_controller(names.cert_manager_role, accounts.cert_manager)
                 if self._cell.gateway.tls.kind == "acme"
                 else None,
-                certificate_hostnames=(
-                    *(tier.hostname for tier in self._cell.gateway.tiers),
-                    self._cell.gateway.hostname,
-                ),
+                certificate_hostnames=self._cell.gateway.hostnames,
+                certificate_role_arn=self._cell.gateway.tls.role,
                 permissions_boundary_arn=self.boundary_arn,
             ),
         )
