@@ -9,6 +9,7 @@ import yaml
 from synthesized import ALL, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
+from inferfab.render.gateway.files import gateway_files
 from inferfab.render.releases import cell_releases
 
 
@@ -255,6 +256,21 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
     body["tenants"] = tenants
     assert stores(body) == 1, "keys of tenants come from it"
     assert allowed == ["gateway"]
+
+
+def test_gateways_stand_in_every_zone_of_a_network_that_was_there() -> None:
+    """Its system nodes are in the zones of the named subnets: apart by node alone, all gateways could be in one that
+    the load balancer does not send to. In a network of the cell's own there is one zone."""
+
+    def spread(name: str) -> list[tuple[str, str]]:
+        objects = yaml.safe_load_all(gateway_files(fleet(name).cells[0])["gateways.yaml"])
+        (proxy,) = (one for one in objects if one["kind"] == "EnvoyProxy")
+        pod = proxy["spec"]["provider"]["kubernetes"]["envoyDeployment"]["pod"]
+        return [(one["topologyKey"], one["whenUnsatisfiable"]) for one in pod["topologySpreadConstraints"]]
+
+    by_node = ("kubernetes.io/hostname", "DoNotSchedule")
+    assert spread("several-accounts") == [by_node, ("topology.kubernetes.io/zone", "DoNotSchedule")]
+    assert spread("dev") == [by_node]
 
 
 @pytest.mark.parametrize("name", ALL)

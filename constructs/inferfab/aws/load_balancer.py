@@ -30,7 +30,7 @@ class CellLoadBalancerSpec(Record):
     """Name by which a TargetGroupBinding finds the group."""
     vpc_id: str
     subnet_ids: tuple[str, ...]
-    """One a zone. The cell's own is enough, for all pods stand there; with more of them each sends across zones."""
+    """One a zone, in every zone of the targets: those elsewhere get nothing. With more than one each sends across."""
     security_group_id: str
     """Group of the load balancer; what may reach it is said there."""
     target_port: Port
@@ -131,7 +131,7 @@ class CellLoadBalancer(Construct):
             tags={"Name": spec.name},
         )
         if len(spec.subnet_ids) == 1:
-            skip_check(balancer, "CKV_AWS_152", "one zone: a cell's pods all stand in it, so no other has targets")
+            skip_check(balancer, "CKV_AWS_152", "it has one subnet, so there is no other zone to send from")
         if spec.access_logs is None:
             skip_check(
                 balancer, "CKV_AWS_91",
@@ -156,7 +156,7 @@ def _balancer(spec: CellLoadBalancerSpec) -> LbArguments:
         "internal": spec.internal,
         "subnets": list(spec.subnet_ids),
         "security_groups": [spec.security_group_id],
-        # All pods are in one zone: without it the other zones' addresses would answer nobody.
+        # Gateways may be in one of these zones alone: without it the other zones' addresses would answer nobody.
         "enable_cross_zone_load_balancing": len(spec.subnet_ids) > 1,
         "enable_deletion_protection": spec.deletion_protection,
         "tags": {"Name": spec.name},

@@ -53,6 +53,9 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             groups=[_group(cell, group) for group in gateway.groups],
             listeners=listeners,
             rack_label=RACK_LABEL,
+            several_zones=cell.racks is None
+            and cell.network.existing is not None
+            and len(cell.network.existing.node_subnet_ids) > 1,
             priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
             drain_seconds=DRAIN_SECONDS,
             asks=system_node_facts().gateway,
