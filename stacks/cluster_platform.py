@@ -71,7 +71,9 @@ class PlatformStack(AwsStack):
                     "gateway": GatewayBinding(
                         namespace=gateway.namespace, service=gateway.service, target_group_name=names.target_group
                     ),
-                    "secret_store": SecretStore(region=cell.region) if fleet.secrets else None,
+                    "secret_store": SecretStore(region=cell.region, namespaces=fleet.secret_namespaces(cell))
+                    if fleet.secrets
+                    else None,
                     "envoy_gateway": envoy_gateway_of(cell),
                     "ai_gateway": AiGatewaySpec() if gateway.groups else None,
                     "capacity": CapacityPublisherSpec(

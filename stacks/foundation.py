@@ -10,7 +10,14 @@ from inferfab.aws.existing_cluster import ExistingCluster, ExistingClusterSpec
 from inferfab.aws.existing_network import ExistingNetwork
 from inferfab.aws.gpu_node_group import GpuNodeGroup
 from inferfab.aws.health_check import HealthCheck
-from inferfab.aws.hybrid_nodes import HybridNodes, HybridNodesSpec, RemoteNetworks
+from inferfab.aws.hybrid_nodes import (
+    HybridNodes,
+    HybridNodesSpec,
+    RemoteAccess,
+    RemoteAccessSpec,
+    RemoteNetworks,
+    RemoteRule,
+)
 from inferfab.aws.iam import ClusterRole, ClusterRoleSpec, NodeRole, NodeRoleSpec
 from inferfab.aws.inference_security_group import InferenceSecurityGroup, InferenceSecurityGroupSpec
 from inferfab.aws.load_balancer import CellLoadBalancer, CellLoadBalancerSpec
@@ -34,6 +41,8 @@ from inferfab.plan.draining import deregistration_seconds
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.groups import SYSTEM_LABELS
 from inferfab.plan.quotas import SYSTEM_GROWTH
+from inferfab.plan.racks.racks import RacksPlan
+from inferfab.plan.racks.traffic import rack_traffic
 from inferfab.plan.service_accounts import ServiceAccount, service_accounts
 from inferfab.terraform import App, ITerraformDependable
 from inferfab.terraform.aws.cloudwatch import CloudwatchLogGroup
@@ -63,6 +72,7 @@ class FoundationStack(AwsStack):
                     region=self.region,
                     cluster_name=cluster.name,
                     cni_role_name=self._names.cni_role,
+                    hybrid=cell.racks is not None,
                     permissions_boundary_arn=self.boundary_arn,
                 ),
             )
@@ -87,8 +97,21 @@ class FoundationStack(AwsStack):
                     permissions_boundary_arn=self.boundary_arn,
                 ),
             )
+            self._from_racks(cluster, cell.racks)
         self._controllers(cluster, balancer)
         self._models(cluster)
+
+    def _from_racks(self, cluster: ClusterIds, racks: RacksPlan) -> None:
+        rules = tuple(
+            RemoteRule(name=t.name, ports=Ports(first=t.first, last=t.last, protocol=t.protocol), why=t.why)
+            for t in rack_traffic(self._cell.serving, self._cell.gateway)
+            # The cluster itself lets the ranges in to its endpoint.
+            if t.name != "api"
+        )
+        spec = RemoteAccessSpec(
+            security_group_id=cluster.security_group_id, sources=(racks.node_cidr, racks.pod_cidr), rules=rules
+        )
+        RemoteAccess(self, "from-racks", spec)
 
     def _cluster_key(self) -> ClusterKey:
         cell, names = self._cell, self._names
@@ -204,6 +227,7 @@ class FoundationStack(AwsStack):
                     ebs_csi_role_name=self._names.ebs_csi_role,
                     kms_key_arn=self._key.arn,
                     node_selector=SYSTEM_LABELS,
+                    hybrid_dns=cell.racks is not None,
                     volume_tags=self._node_tags(),
                     permissions_boundary_arn=self.boundary_arn,
                 ),
@@ -265,13 +289,16 @@ class FoundationStack(AwsStack):
     def _load_balancer(self, network: NetworkIds, cluster: ClusterIds) -> CellLoadBalancer:
         cell, gateway = self._cell, self._cell.gateway
         public = gateway.public and bool(network.public_subnet_ids)
+        # Gateways of a cell with racks stand there, all of them.
+        outside = (cell.racks.pod_cidr,) if cell.racks else ()
         group = LoadBalancerSecurityGroup(
             self,
             "load-balancer-group",
             LoadBalancerSecurityGroupSpec(
                 name=self._names.prefix,
                 vpc_id=network.vpc_id,
-                targets={"cluster": cluster.security_group_id},
+                targets={} if outside else {"cluster": cluster.security_group_id},
+                target_cidrs=outside,
                 target_port=gateway.port,
                 health_check_port=gateway.health_port,
                 public=public,
@@ -290,6 +317,7 @@ class FoundationStack(AwsStack):
                 security_group_id=group.security_group_id,
                 target_port=gateway.port,
                 health_check=HealthCheck(port=gateway.health_port, path=gateway.health_path),
+                targets_outside=bool(outside),
                 internal=not public,
                 deletion_protection=self._fleet.ownership.protected,
                 deregistration_delay_seconds=deregistration_seconds(self._cell.drain_seconds),
@@ -330,10 +358,8 @@ class FoundationStack(AwsStack):
                 cert_manager=_controller(names.cert_manager_role, accounts.cert_manager)
                 if self._cell.gateway.tls.kind == "acme"
                 else None,
-                certificate_hostnames=(
-                    *(tier.hostname for tier in self._cell.gateway.tiers),
-                    self._cell.gateway.hostname,
-                ),
+                certificate_hostnames=self._cell.gateway.hostnames,
+                certificate_role_arn=self._cell.gateway.tls.role,
                 permissions_boundary_arn=self.boundary_arn,
             ),
         )

@@ -4,8 +4,9 @@ from inferfab.aws.budget import FleetBudget, FleetBudgetSpec
 from inferfab.aws.hosted_names import HostedNames
 from inferfab.aws.hosted_names_spec import CellShare, HostedCell, HostedNamesSpec, HostedTier
 from inferfab.aws.projection import names_of
+from inferfab.aws.zone_role import ZoneRole
 from inferfab.plan.fleet import CellPlan, FleetPlan
-from inferfab.terraform import App
+from inferfab.terraform import App, TerraformOutput
 from inferfab.terraform.aws.elbv2 import DataLb
 from inferfab.terraform.aws.provider import AwsProvider
 from inferfab.terraform.google.compute import DataComputeAddress
@@ -61,6 +62,20 @@ class GlobalStack(AwsStack):
             ),
             dns=self._other_account(fleet),
         )
+        self._certificates(fleet)
+
+    def _certificates(self, fleet: FleetPlan) -> None:
+        """Where cert-managers prove names by a role of the zone's account: its owner's half, to be read."""
+        cells = [cell for cell in fleet.cells if cell.aws is not None and cell.gateway.tls.role is not None]
+        if not cells:
+            return
+        role = ZoneRole(
+            taken_by=tuple(f"arn:aws:iam::{self.account_id}:role/{names_of(cell).cert_manager_role}" for cell in cells),
+            hostnames=tuple(dict.fromkeys(name for cell in cells for name in cell.gateway.hostnames)),
+        )
+        parts = {"certificate_role_trust": role.trust_policy(), "certificate_role_policy": role.permissions_policy()}
+        for name, text in parts.items():
+            TerraformOutput(self, name, value=text, description="For the owner of the hosted zone: cert-manager's role")
 
     def _other_account(self, fleet: FleetPlan) -> AwsProvider | None:
         """Who writes records where the zone is another account's; checks and alarms stay here."""

@@ -12,8 +12,8 @@ from inferfab.terraform import Construct, TerraformStack
 from .synth_eks import stack_json
 
 MODULES = (
-    "access", "autoscaler_tags", "cluster", "cluster_key", "core_addons", "existing_cluster", "gpu_node_group", "iam",
-    "launch_template", "network_addons", "pod_identity", "system_node_group",
+    "access", "autoscaler_tags", "cluster", "cluster_key", "core_addons", "existing_cluster", "gpu_node_group",
+    "hybrid_nodes", "iam", "launch_template", "network_addons", "pod_identity", "system_node_group",
 )  # fmt: skip
 
 

@@ -42,6 +42,16 @@ def balancer(**changes: Any) -> dict[str, Any]:
     return stack_json(lambda stack: LoadBalancerSecurityGroup(stack, "nlb", balancer_spec(**changes)))
 
 
+def test_targets_without_a_group_are_named_by_range() -> None:
+    """Pods in racks: out to them on both ports; there is no group whose door could be opened."""
+    document = balancer(targets={}, target_cidrs=("10.81.0.0/16",), health_check_port=19003)
+    out = rules(document, "egress").values()
+    assert {(r["cidr_ipv4"], r["from_port"]) for r in out} == {("10.81.0.0/16", 8443), ("10.81.0.0/16", 19003)}
+    assert [r["from_port"] for r in rules(document, "ingress").values()] == [443]
+    with pytest.raises(ValidationError, match="nothing stands behind it"):
+        balancer_spec(targets={})
+
+
 def all_rules(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [*rules(document, "ingress").values(), *rules(document, "egress").values()]
 

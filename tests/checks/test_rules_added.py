@@ -165,6 +165,59 @@ def test_without_a_way_out() -> Iterator[Example]:
     yield Passes(AGG.set(at, "none").set("images", {"mirror": "registry.example.com/mirror"}))
 
 
+@examples("IF-NET-012")
+def test_what_is_outside_of_a_closed_cell() -> Iterator[Example]:
+    """By AWS's list of services with an endpoint Route 53 has none in a cell's region; Slack and PagerDuty have none
+    anywhere. What may be within the network, or is of the cluster, is no more than a warning, or nothing."""
+    closed = AGG.set("cells.east-a.network.egress", "none").set("images", {"mirror": "registry.example.com/mirror"})
+    closed = closed.set("routing", {"domain": "llm.example.com"})
+    acme = {"tls": {"kind": "acme", "email": "ml@example.com"}}
+    yield Fails(
+        closed.set("gateway", acme), "gateway.tls.kind", ("`east-a`", "acme-v02.api.letsencrypt.org", "Route 53"),
+        fix_says=("secret", "egress: nat"),
+    )  # fmt: skip
+    oidc = {"kind": "oidc", "issuer": "https://login.example.com", "jwks_uri": "https://login.example.com/certs",
+            "audiences": ["llm"]}  # fmt: skip
+    tokens = closed.set("gateway", {"authentication": oidc})
+    yield Fails(tokens, "gateway.authentication.jwks_uri", ("login.example.com",), "warning")
+    yield Passes(tokens.set("gateway.authentication.jwks_uri", "https://keys.login.svc.cluster.local/certs"))
+    slack = {"kind": "slack", "channel": "#gpu", "secret": "slack"}
+    told = closed.set("observability", {"receivers": {"chat": slack}, "route": {"ticket": "chat"}})
+    yield Fails(told, "observability.receivers.chat", ("Slack",), fix_says=("webhook",))
+    yield Fails(
+        told.set("observability.receivers.chat", {"kind": "pagerduty", "secret": "pd"}),
+        "observability.receivers.chat", ("PagerDuty",),
+    )  # fmt: skip
+    hook = told.set("observability.receivers.chat", {"kind": "webhook", "secret": "hook"})
+    yield Fails(hook, "observability.receivers.chat", ("unless",), "warning")
+    yield Passes(told.delete("observability.route"))
+    kept = closed.set("observability", {"remote_write": {"url": "https://metrics.example.com/write"}})
+    yield Fails(kept, "observability.remote_write.url", ("metrics.example.com",), "warning")
+    yield Passes(kept.set("observability.remote_write.url", "http://10.9.8.7:9090/write"))
+    everything = {"tls": acme["tls"], "authentication": oidc}
+    yield Passes(told.set("gateway", everything).set("cells.east-a.network.egress", "nat"))
+    yield Passes(closed)
+
+
+@examples("IF-NET-013")
+def test_the_load_balancer_is_where_the_gateways_are() -> Iterator[Example]:
+    """ELB: targets in a zone that is not enabled get no traffic. Two gateways over two zones, one enabled: one is lost.
+    Over three zones both may be."""
+    there = AGG.set("cells.east-a.network", THERE)
+    at = "cells.east-a.network.public_subnet_ids"
+    one = there.set(at, ["subnet-0a1b2c3d4e5f60704"])
+    assert len(THERE["node_subnet_ids"]) == 2
+    yield Fails(one, at, ("1 of 2 zones",), "warning", fix_says=("1 more public subnet,",))
+    three = [*THERE["node_subnet_ids"], "subnet-0a1b2c3d4e5f60709"]
+    yield Fails(
+        one.set("cells.east-a.network.node_subnet_ids", three), at, ("1 of 3 zones", "all 2"),
+        fix_says=("2 more public subnets",),
+    )  # fmt: skip
+    yield Passes(there.set(at, ["subnet-0a1b2c3d4e5f60704", "subnet-0a1b2c3d4e5f60705"]))
+    yield Passes(one.set("cells.east-a.gateways", {"public": False}))
+    yield Passes(there)
+
+
 @examples("IF-FAB-007")
 def test_dranet_from_zero() -> Iterator[Example]:
     """A minimum of none, or a Capacity Block, whose group begins empty."""

@@ -47,7 +47,7 @@ def platform_spec(**change: Any) -> PlatformSpec:
         "prometheus": PrometheusSpec(storage_class="gp3-encrypted"),
         "dynamo": DynamoPlatformSpec(prometheus_url=prometheus_url()),
         "gateway": GatewayBinding(namespace="gateway", service="entrance", target_group_name=f"{name}-gateway"),
-        "secret_store": SecretStore(region=region),
+        "secret_store": SecretStore(region=region, namespaces=("serving", "gateway")),
         "envoy_gateway": EnvoyGatewaySpec(redis="redis.gateway.svc.cluster.local:6379"),
         "ai_gateway": AiGatewaySpec(),
         "capacity": CapacityPublisherSpec(

@@ -12,10 +12,12 @@ from synth_platform import platform_spec, run_example, stack_json, written_stack
 from inferfab.kubernetes import cluster_provider
 from inferfab.kubernetes.platform import (
     CellObjectsSpec,
+    ExternalSecretsSpec,
     GatewayBinding,
     GpuOperatorSpec,
     Platform,
     PlatformSpec,
+    SecretStore,
     ServingTier,
     prometheus_url,
 )
@@ -199,7 +201,24 @@ def test_the_secret_store_holds_no_credentials(own: dict[tuple[str, str], dict[s
     """Pod Identity says what it may read."""
     store = own["ClusterSecretStore", "aws-secrets-manager"]
     assert store["apiVersion"] == "external-secrets.io/v1"
-    assert store["spec"] == {"provider": {"aws": {"service": "SecretsManager", "region": "us-east-1"}}}
+    assert store["spec"]["provider"] == {"aws": {"service": "SecretsManager", "region": "us-east-1"}}
+
+
+def test_the_secret_store_is_for_the_namespaces_that_need_it(own: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """ESO: `spec.conditions` of a ClusterSecretStore; without it an ExternalSecret of any namespace has every secret
+    that the controller's role reads."""
+    store = own["ClusterSecretStore", "aws-secrets-manager"]
+    assert store["spec"]["conditions"] == [{"namespaces": ["serving", "gateway"]}]
+    with pytest.raises(ValidationError):
+        SecretStore(region="us-east-1", namespaces=())
+
+
+def test_nobody_goes_round_the_secret_store() -> None:
+    """A SecretStore of a namespace's own without credentials takes the controller's; and the chart would let whoever
+    may edit a namespace make both (its values: processSecretStore, rbac.aggregateTo*)."""
+    values = ExternalSecretsSpec().values()
+    assert values["processSecretStore"] is False
+    assert values["rbac"] == {"aggregateToEdit": False, "aggregateToAdmin": False}
 
 
 def test_text_from_outside_cannot_change_an_object() -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
-from synthesized import Document, at, body_of, changed, every, fleet, stacks
+from synthesized import Document, at, body_of, changed, every, fleet, plan_of, stacks
 
 from inferfab import check, load_text
+from inferfab.render.gateway.files import gateway_files
 
 OURS, DNS = "111122223333", "arn:aws:iam::123456789012:role/inferfab-dns"
 READER = f"arn:aws:iam::{OURS}:role/shared-use1-a-models"
@@ -149,3 +150,70 @@ def test_the_plan_of_an_adopted_bucket_reads_back() -> None:
     assert read_plan(plan.to_json()) == plan
     (region,) = plan.aws_regions
     assert (region.model_bucket, region.model_bucket_made) == ("shared-models", False)
+
+
+CERTIFICATES = "arn:aws:iam::123456789012:role/inferfab-certificates"
+CERT_MANAGER = f"arn:aws:iam::{OURS}:role/shared-use1-a-certificates"
+
+
+def acme(**tls: str) -> dict[str, Document]:
+    body = body_of("several-accounts")
+    body["gateway"] = {"tls": {"kind": "acme", "email": "ml@example.com", **tls}}
+    return changed(body)
+
+
+def issuer(body: dict[str, Any]) -> dict[str, Any]:
+    text = gateway_files(plan_of(yaml.safe_dump(body)).cells[0])["certificates.yaml"]
+    solver: dict[str, Any] = next(iter(yaml.safe_load_all(text)))["spec"]["acme"]["solvers"][0]["dns01"]["route53"]
+    return solver
+
+
+def test_cert_manager_takes_on_the_zones_role() -> None:
+    """cert-manager, Route 53: `role` in the solver, and the controller's own right to take it on; with it nothing else.
+
+    `sts:TagSession` too: session tags of Pod Identity are transitive (EKS user guide).
+    """
+    documents = acme()
+    policies = [
+        statements(b["policy"])
+        for p, b in every({"": documents["shared-use1-a-foundation"]}, "aws_iam_role_policy")
+        if "controllers/certificates" in p
+    ]
+    assert policies == [
+        {
+            "TakeZoneRole": {
+                "Sid": "TakeZoneRole",
+                "Effect": "Allow",
+                "Action": ["sts:AssumeRole", "sts:TagSession"],
+                "Resource": DNS,
+            }
+        }
+    ]
+    body = body_of("several-accounts")
+    body["gateway"] = {"tls": {"kind": "acme", "email": "ml@example.com"}}
+    assert issuer(body) == {"region": "us-east-1", "role": DNS}
+    body["gateway"]["tls"]["dns_role"] = CERTIFICATES
+    assert issuer(body)["role"] == CERTIFICATES, "a smaller role than the one that writes all records"
+
+
+def test_the_zones_owner_reads_what_to_trust_and_allow() -> None:
+    """By a condition on the role, so that it may be entered before the role is there; challenge records only."""
+    outputs = acme()["shared-global"]["output"]
+    trust = statements(outputs["certificate_role_trust"]["value"])["InferfabCertificates"]
+    assert trust["Principal"] == {"AWS": f"arn:aws:iam::{OURS}:root"}
+    assert trust["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+    assert trust["Condition"] == {"ArnEquals": {"aws:PrincipalArn": [CERT_MANAGER]}}
+    allowed = statements(outputs["certificate_role_policy"]["value"])
+    assert {action for s in allowed.values() for action in s["Action"]} == {
+        "route53:ListHostedZonesByName", "route53:GetChange", "route53:ListResourceRecordSets",
+        "route53:ChangeResourceRecordSets",
+    }  # fmt: skip
+    names = allowed["Prove"]["Condition"]["ForAllValues:StringEquals"]
+    assert names["route53:ChangeResourceRecordSetsNormalizedRecordNames"] == [
+        "_acme-challenge.standard.llm.example.com", "_acme-challenge.use1-a.llm.example.com",
+    ]  # fmt: skip
+
+
+def test_a_zone_of_ours_needs_no_role() -> None:
+    assert "role" not in issuer(body_of("prod"))
+    assert "certificate_role_trust" not in stacks("prod")["prod-global"].get("output", {})

@@ -10,6 +10,7 @@ import yaml
 from synthesized import ALL, ROOT, Document, at, body_of, changed, charts_of, every, fleet, plan_of, stacks
 
 from inferfab.catalog.charts import charts
+from inferfab.render.gateway.files import gateway_files
 from inferfab.render.releases import cell_releases
 
 
@@ -252,8 +253,11 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
 
     def stores(body: dict[str, Any]) -> int:
         planned = plan_of(yaml.safe_dump(body))
-        return len([path for path, _ in charts_of(planned) if path.endswith("secret_store.yaml")])
+        found = [yaml.safe_load(text) for path, text in charts_of(planned) if path.endswith("secret_store.yaml")]
+        allowed.extend(found[0]["spec"]["conditions"][0]["namespaces"] if found else [])
+        return len(found)
 
+    allowed: list[str] = []
     body = body_of("dev")
     for model in body["models"].values():
         model.pop("token_secret", None)
@@ -261,9 +265,27 @@ def test_a_secret_store_is_installed_only_where_there_is_a_secret() -> None:
     assert stores(body) == 0
     next(iter(body["models"].values()))["token_secret"] = "hub-token"
     assert stores(body) == 1
+    assert allowed == ["serving"], "nobody in the gateways' namespace needs a model's token"
+    allowed.clear()
     body["models"][next(iter(body["models"]))].pop("token_secret")
     body["tenants"] = tenants
     assert stores(body) == 1, "keys of tenants come from it"
+    assert allowed == ["gateway"]
+
+
+def test_gateways_stand_in_every_zone_of_a_network_that_was_there() -> None:
+    """Its system nodes are in the zones of the named subnets: apart by node alone, all gateways could be in one that
+    the load balancer does not send to. In a network of the cell's own there is one zone."""
+
+    def spread(name: str) -> list[tuple[str, str]]:
+        objects = yaml.safe_load_all(gateway_files(fleet(name).cells[0])["gateways.yaml"])
+        (proxy,) = (one for one in objects if one["kind"] == "EnvoyProxy")
+        pod = proxy["spec"]["provider"]["kubernetes"]["envoyDeployment"]["pod"]
+        return [(one["topologyKey"], one["whenUnsatisfiable"]) for one in pod["topologySpreadConstraints"]]
+
+    by_node = ("kubernetes.io/hostname", "DoNotSchedule")
+    assert spread("several-accounts") == [by_node, ("topology.kubernetes.io/zone", "DoNotSchedule")]
+    assert spread("dev") == [by_node]
 
 
 @pytest.mark.parametrize("name", ALL)

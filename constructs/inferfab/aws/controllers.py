@@ -3,6 +3,7 @@
 from inferfab.aws.account import AccountSpec
 from inferfab.aws.iam_policy import Statement
 from inferfab.aws.pod_identity import PodIdentity, PodIdentitySpec
+from inferfab.aws.zone_role import proving, taking
 from inferfab.record import Record
 from inferfab.terraform import Construct
 from inferfab.terraform.skips import skip_check
@@ -38,6 +39,8 @@ class CellControllersSpec(AccountSpec):
     """Default: none; no certificate is proven by DNS."""
     certificate_hostnames: tuple[str, ...] = ()
     """Names whose challenge records cert-manager may write, and no others."""
+    certificate_role_arn: str | None = None
+    """Role of the account that owns the zone, which cert-manager takes on for it. Default: the zone is in this one."""
     permissions_boundary_arn: str | None = None
     """Default: no boundary."""
 
@@ -80,7 +83,8 @@ class CellControllers(Construct):
         if spec.external_secrets is not None and spec.secret_arns:
             self._role("secrets", spec.external_secrets, _secrets(spec), lists=False)
         if spec.cert_manager is not None and spec.certificate_hostnames:
-            self._role("certificates", spec.cert_manager, _certificates(spec), lists=True)
+            lists = spec.certificate_role_arn is None
+            self._role("certificates", spec.cert_manager, _certificates(spec), lists=lists)
 
     def _role(self, id: str, controller: Controller, statements: list[Statement], *, lists: bool) -> None:
         spec = self._spec
@@ -196,34 +200,7 @@ def _secrets(spec: CellControllersSpec) -> list[Statement]:
 
 
 def _certificates(spec: CellControllersSpec) -> list[Statement]:
-    """Source: cert-manager documentation, ACME DNS01 with Route 53; condition keys of the service authorization
-    reference."""
-    names = [f"_acme-challenge.{name}" for name in spec.certificate_hostnames]
-    return [
-        _describe(["route53:ListHostedZonesByName"]),
-        {
-            "Sid": "Follow",
-            "Effect": "Allow",
-            "Action": ["route53:GetChange"],
-            "Resource": f"arn:{spec.partition}:route53:::change/*",
-        },
-        {
-            "Sid": "Zone",
-            "Effect": "Allow",
-            "Action": ["route53:ListResourceRecordSets"],
-            "Resource": f"arn:{spec.partition}:route53:::hostedzone/*",
-        },
-        {
-            "Sid": "Prove",
-            "Effect": "Allow",
-            "Action": ["route53:ChangeResourceRecordSets"],
-            # The zone's id is not known beforehand; the names are.
-            "Resource": f"arn:{spec.partition}:route53:::hostedzone/*",
-            "Condition": {
-                "ForAllValues:StringEquals": {
-                    "route53:ChangeResourceRecordSetsNormalizedRecordNames": names,
-                    "route53:ChangeResourceRecordSetsRecordTypes": ["TXT"],
-                }
-            },
-        },
-    ]
+    if spec.certificate_role_arn is not None:
+        # The zone is another account's, and so are its records.
+        return taking(spec.certificate_role_arn)
+    return proving(spec.certificate_hostnames, spec.partition)

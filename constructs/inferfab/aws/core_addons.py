@@ -6,7 +6,11 @@ from inferfab.aws.addon import AddonsSpec, addon_identity, make_addon
 from inferfab.aws.iam import RoleName
 from inferfab.aws.iam_policy import Statement
 from inferfab.aws.pod_identity import PodIdentity
+from inferfab.kubernetes.scheduling import GPU_NODES
 from inferfab.terraform import Construct, ITerraformDependable
+
+_HYBRID_DNS_REPLICAS = 4
+"""Two as EKS has them, and two for servers outside."""
 
 
 class CoreAddonsSpec(AddonsSpec):
@@ -17,6 +21,8 @@ class CoreAddonsSpec(AddonsSpec):
     """Key of the volumes that the storage classes ask for."""
     node_selector: Mapping[str, str] = {}
     """Labels of the nodes for CoreDNS and the EBS controller. Default: any node without taints."""
+    hybrid_dns: bool = False
+    """Let CoreDNS stand on hybrid nodes as well. Default: no; then pods there ask over the link to AWS."""
     volume_tags: Mapping[str, str] = {}
     """Tags of the volumes that the EBS driver makes: no provider sees those, so its default tags do not reach them.
     Default: only the driver's own.
@@ -51,7 +57,8 @@ class CoreAddons(Construct):
         super().__init__(scope, construct_id)
         here = {"nodeSelector": dict(spec.node_selector)} if spec.node_selector else {}
         controller = here | ({"extraVolumeTags": dict(spec.volume_tags)} if spec.volume_tags else {})
-        dns = make_addon(self, spec.cluster_name, "coredns", spec.versions.coredns, here, after=after)
+        names = _hybrid_dns(spec) if spec.hybrid_dns else here
+        dns = make_addon(self, spec.cluster_name, "coredns", spec.versions.coredns, names, after=after)
         role = PodIdentity(
             self,
             "ebs-csi",
@@ -78,6 +85,36 @@ class CoreAddons(Construct):
             after=after,
         )
         self.ready: tuple[ITerraformDependable, ...] = (dns, ebs, monitoring)
+
+
+def _hybrid_dns(spec: CoreAddonsSpec) -> dict[str, object]:
+    """On the nodes for it, or on servers outside; apart by node and by zone as far as it goes. Nothing of it holds a
+    pod back, for the add-on is made before the first server joins. Source: EKS user guide, CoreDNS in mixed mode
+    clusters.
+    """
+    system = [{"key": key, "operator": "In", "values": [value]} for key, value in spec.node_selector.items()]
+    outside = [{"key": "eks.amazonaws.com/compute-type", "operator": "In", "values": ["hybrid"]}]
+    terms = [{"matchExpressions": expressions} for expressions in (system, outside) if expressions]
+    same = {"matchExpressions": [{"key": "k8s-app", "operator": "In", "values": ["kube-dns"]}]}
+    apart = [
+        {"weight": weight, "podAffinityTerm": {"labelSelector": same, "topologyKey": key}}
+        for key, weight in (("kubernetes.io/hostname", 100), ("topology.kubernetes.io/zone", 50))
+    ]
+    return {
+        "replicaCount": _HYBRID_DNS_REPLICAS,
+        "affinity": {
+            **(
+                {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+                if system
+                else {}
+            ),
+            "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": apart},
+        },
+        "tolerations": [
+            {"key": "CriticalAddonsOnly", "operator": "Exists"},
+            *(one.values() for one in GPU_NODES),
+        ],
+    }
 
 
 def _volume_statements(spec: CoreAddonsSpec) -> list[Statement]:

@@ -5,6 +5,8 @@ from pydantic import Field
 from inferfab.aws.account import AccountSpec
 from inferfab.aws.iam import RoleName, make_role
 from inferfab.aws.iam_policy import policy_document
+from inferfab.aws.rules import let_in
+from inferfab.aws.values import Ports, Range, SecurityGroupId, range_id
 from inferfab.record import Record
 from inferfab.terraform import Construct
 from inferfab.terraform.aws import eks, iam
@@ -28,8 +30,54 @@ class RemoteNetworks(Record):
     pod_cidr: str
 
 
+class RemoteRule(Record):
+    """A way from remote ranges into the cluster's security group."""
+
+    name: str
+    ports: Ports
+    why: str
+
+
+class RemoteAccessSpec(Record):
+    """What :class:`RemoteAccess` needs."""
+
+    security_group_id: SecurityGroupId
+    """The cluster's group, of the control plane's interfaces and the system nodes."""
+    sources: tuple[Range, ...]
+    rules: tuple[RemoteRule, ...]
+
+
+class RemoteAccess(Construct):
+    """What hybrid nodes and their pods reach of the cluster in AWS: port by port, and nothing else. What goes to them
+    needs no rule: EKS lets everything out of the cluster's group.
+
+    Example::
+
+        from inferfab.aws.hybrid_nodes import RemoteAccess, RemoteAccessSpec, RemoteRule
+        from inferfab.aws.values import Ports
+
+        RemoteAccess(
+            stack,
+            "racks",
+            RemoteAccessSpec(
+                security_group_id="sg-0a1b2c3d4e5f60718",
+                sources=("10.80.0.0/24", "10.81.0.0/16"),
+                rules=(RemoteRule(name="dns", ports=Ports(first=53, protocol="udp"), why="Cluster DNS"),),
+            ),
+        )
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, spec: RemoteAccessSpec) -> None:
+        super().__init__(scope, construct_id)
+        for source in spec.sources:
+            for rule in spec.rules:
+                where = f"{rule.name}-{rule.ports.protocol}-{range_id(source)}"
+                let_in(self, where, spec.security_group_id, rule.ports, {"cidr_ipv4": source}, f"{rule.why}: racks")
+
+
 class HybridNodes(Construct):
-    """Servers show a certificate to IAM Roles Anywhere and get this role: to find the cluster and pull images.
+    """Servers show a certificate to IAM Roles Anywhere and get this role: to find the cluster, pull images, and fetch
+    the credentials of their pods (Pod Identity).
 
     Example::
 
@@ -70,7 +118,15 @@ class HybridNodes(Construct):
             name="find-the-cluster",
             role=role.name,
             policy=policy_document(
-                [{"Sid": "Cluster", "Effect": "Allow", "Action": "eks:DescribeCluster", "Resource": cluster}]
+                [
+                    {"Sid": "Cluster", "Effect": "Allow", "Action": "eks:DescribeCluster", "Resource": cluster},
+                    {
+                        "Sid": "PodsRoles",
+                        "Effect": "Allow",
+                        "Action": "eks-auth:AssumeRoleForPodIdentity",
+                        "Resource": cluster,
+                    },
+                ]
             ),
         )
         iam.IamRolePolicyAttachment(

@@ -30,12 +30,16 @@ class CellLoadBalancerSpec(Record):
     """Name by which a TargetGroupBinding finds the group."""
     vpc_id: str
     subnet_ids: tuple[str, ...]
-    """One a zone. The cell's own is enough, for all pods stand there; with more of them each sends across zones."""
+    """One a zone, in every zone of the targets: those elsewhere get nothing. With more than one each sends across."""
     security_group_id: str
     """Group of the load balancer; what may reach it is said there."""
     target_port: Port
     """Port of the gateway's pods."""
     health_check: HealthCheck
+    targets_outside: bool = False
+    """Targets stand outside the VPC, in racks. AWS preserves a client's address within the VPC (and peered ones) only,
+    so there they see the load balancer's. Default: no.
+    """
     internal: bool = True
     """Reachable from within the network only. Default: yes; a public one has to be asked for."""
     deletion_protection: bool = True
@@ -106,8 +110,8 @@ class CellLoadBalancer(Construct):
             target_type="ip",
             protocol="TCP",
             port=spec.target_port,
-            # Limits and logs of the gateway are by client.
-            preserve_client_ip="true",
+            # Not the PROXY protocol instead: health checks would carry its header too, to a port that speaks HTTP.
+            preserve_client_ip="false" if spec.targets_outside else "true",
             deregistration_delay=str(spec.deregistration_delay_seconds),
             # After the delay, so that a client which never hangs up does not hold a pod for ever.
             connection_termination=True,
@@ -127,7 +131,7 @@ class CellLoadBalancer(Construct):
             tags={"Name": spec.name},
         )
         if len(spec.subnet_ids) == 1:
-            skip_check(balancer, "CKV_AWS_152", "one zone: a cell's pods all stand in it, so no other has targets")
+            skip_check(balancer, "CKV_AWS_152", "it has one subnet, so there is no other zone to send from")
         if spec.access_logs is None:
             skip_check(
                 balancer, "CKV_AWS_91",
@@ -152,7 +156,7 @@ def _balancer(spec: CellLoadBalancerSpec) -> LbArguments:
         "internal": spec.internal,
         "subnets": list(spec.subnet_ids),
         "security_groups": [spec.security_group_id],
-        # All pods are in one zone: without it the other zones' addresses would answer nobody.
+        # Gateways may be in one of these zones alone: without it the other zones' addresses would answer nobody.
         "enable_cross_zone_load_balancing": len(spec.subnet_ids) > 1,
         "enable_deletion_protection": spec.deletion_protection,
         "tags": {"Name": spec.name},

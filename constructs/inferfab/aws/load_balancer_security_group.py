@@ -1,9 +1,8 @@
 """The security group of a cell's network load balancer: the one public entrance."""
 
 import ipaddress
-from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from inferfab.aws.rules import Peer, let_in, let_out, security_group
 from inferfab.aws.values import EVERYWHERE, Name, Port, Ports, Range, SecurityGroupId, VpcId, range_id
@@ -19,8 +18,10 @@ class LoadBalancerSecurityGroupSpec(Record):
     name: Name
     """The group is ``<name>-load-balancer``."""
     vpc_id: VpcId
-    targets: Annotated[dict[str, SecurityGroupId], Field(min_length=1)]
+    targets: dict[str, SecurityGroupId] = {}
     """Security groups of the nodes or pods behind it, by a name that stays."""
+    target_cidrs: tuple[Range, ...] = ()
+    """Ranges of targets that stand in no security group: pods in racks. Their own firewall has to let it in."""
     target_port: Port
     """Port on which the targets take requests and health checks."""
     health_check_port: Port | None = None
@@ -34,6 +35,8 @@ class LoadBalancerSecurityGroupSpec(Record):
 
     @model_validator(mode="after")
     def _someone(self) -> "LoadBalancerSecurityGroupSpec":
+        if not self.targets and not self.target_cidrs:
+            raise ValueError("nothing stands behind it: name targets or target_cidrs")
         if self.public and self.clients:
             raise ValueError("public: true lets everyone in; leave clients away, or public")
         if not self.public and not self.clients:
@@ -92,4 +95,9 @@ class LoadBalancerSecurityGroup(Construct):
                 back: Peer = {"referenced_security_group_id": group.id}
                 let_out(self, f"{name}-{ports}", group.id, ports, out, "Requests and health checks to the gateways")
                 let_in(self, f"{name}-{ports}", target, ports, back, "Requests and health checks of the load balancer")
+        for target in spec.target_cidrs:
+            for ports in spec.target_ports:
+                outside: Peer = {"cidr_ipv4": target}
+                why = "Requests and health checks to the gateways outside"
+                let_out(self, f"{range_id(target)}-{ports}", group.id, ports, outside, why)
         self.security_group_id = group.id

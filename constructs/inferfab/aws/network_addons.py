@@ -22,6 +22,10 @@ class NetworkAddonsSpec(AddonsSpec):
     """Blocks that a node holds ready. Default: 1, the least; the setting is one for all nodes of the cluster."""
     network_policy: bool = True
     """Enforce Kubernetes network policies. Default: yes; without policies nothing is blocked."""
+    hybrid: bool = False
+    """Servers outside AWS join too: they have no instance metadata, so the Pod Identity agent needs another DaemonSet
+    there. Default: no.
+    """
 
 
 class NetworkAddons(Construct):
@@ -43,7 +47,13 @@ class NetworkAddons(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: NetworkAddonsSpec) -> None:
         super().__init__(scope, construct_id)
-        agent = make_addon(self, spec.cluster_name, "eks-pod-identity-agent", spec.versions.eks_pod_identity_agent)
+        agent = make_addon(
+            self,
+            spec.cluster_name,
+            "eks-pod-identity-agent",
+            spec.versions.eks_pod_identity_agent,
+            {"daemonsets": {"hybrid": {"create": True}}} if spec.hybrid else None,
+        )
         role = PodIdentity(self, "cni", addon_identity(spec, spec.cni_role_name, "aws-node", "AmazonEKS_CNI_Policy"))
         configuration: dict[str, object] = {
             "enableNetworkPolicy": json.dumps(spec.network_policy),

@@ -47,6 +47,7 @@ import inferfab.checks.rack_clusters
 import inferfab.checks.rack_inventory
 import inferfab.checks.rack_leaves
 import inferfab.checks.rack_pools
+import inferfab.checks.reach
 import inferfab.checks.references
 import inferfab.checks.running
 import inferfab.checks.scaling

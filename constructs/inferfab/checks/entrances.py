@@ -119,3 +119,36 @@ def names_are_reachable(facts: Facts) -> Iterator[Problem]:
                 "name `public_subnet_ids`, or leave `routing` out: a private hosted zone is not supported yet",
                 of_key=True,
             )
+
+
+@rule(
+    "IF-NET-013",
+    "a load balancer in fewer zones than the gateways behind it",
+    severity="warning",
+    stage="reference",
+    joins=("environment", "cloud", "cluster"),
+    why="a load balancer sends to targets only in zones where it has a subnet; crossing zones changes nothing for the "
+    "others. Gateways stand on system nodes, one zone after the other, and those elsewhere get no request.",
+    do="name a public subnet in each zone of `node_subnet_ids`, or node subnets in fewer zones.",
+    source="Elastic Load Balancing user guide, Network Load Balancers: Availability Zones of targets",
+)
+def balancer_is_where_gateways_are(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        network = cell.network
+        if network.kind != "existing" or cell.cloud != "aws" or cell.racks is not None or not cell.gateways.public:
+            continue
+        nodes, public = len(set(network.node_subnet_ids)), len(set(network.public_subnet_ids))
+        if not public or public >= nodes or not cell.gateways.replicas:
+            continue
+        without = nodes - public
+        # So many zones without a subnet may have all gateways, however evenly they spread.
+        all_lost = without >= cell.gateways.replicas
+        yield Problem(
+            ("cells", name, "network", "public_subnet_ids"),
+            f"the load balancer has subnets in {public} of {nodes} zones of the system nodes, and gateways in the "
+            f"other{'s' if without > 1 else ''} get no request"
+            + (f"; all {cell.gateways.replicas} may stand there" if all_lost else ""),
+            f"name {without} more public subnet{'s' if without > 1 else ''}, in the zones of the other node subnets",
+            severity="error" if all_lost else "warning",
+            of_key=True,
+        )

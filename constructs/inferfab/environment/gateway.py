@@ -18,6 +18,19 @@ class AcmeTls(Input):
     """Whom the authority writes to before a certificate ends."""
     server: HttpsUrl = "https://acme-v02.api.letsencrypt.org/directory"
     """Directory of the authority. Default: Let's Encrypt."""
+    dns_role: (
+        Annotated[
+            str,
+            matching(
+                r"^arn:aws:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,512}$",
+                "write the ARN of an IAM role, like arn:aws:iam::123456789012:role/inferfab-certificates",
+            ),
+        ]
+        | None
+    ) = None
+    """Role of another account that owns the hosted zone, which cert-manager takes on to prove names. Default:
+    `accounts.aws.dns_role`.
+    """
 
 
 class SecretTls(Input):

@@ -23,7 +23,7 @@ from inferfab.plan.gateway.tiers import timeout_seconds
 from inferfab.plan.gcp_names import GcpCellNames, GcpGlobalNames, gcp_cell_names, gcp_global_names
 from inferfab.plan.images import ImageSource, plan_images
 from inferfab.plan.locality import LocalityPlan, plan_locality
-from inferfab.plan.names import cluster_name
+from inferfab.plan.names import SERVING_NAMESPACE, cluster_name
 from inferfab.plan.network import NetworkPlan, plan_network
 from inferfab.plan.observability.observability import ObservabilityPlan, plan_observability
 from inferfab.plan.observed import Observed, with_observed
@@ -209,6 +209,15 @@ class FleetPlan(Record):
         """Names in the secret store that a cell's cluster reads: tokens, then keys of the tenants of its tiers."""
         keys = [tenant.api_key for tenant in cell.gateway.tenants if tenant.api_key and tenant.tiers]
         return tuple(dict.fromkeys((*self.tokens_of(cell), *keys)))
+
+    def secret_namespaces(self, cell: CellPlan) -> tuple[str, ...]:
+        """Namespaces of a cell that such secrets are brought into: the gateways' for keys, that which serves for
+        tokens."""
+        needs = {
+            cell.gateway.namespace: any(tenant.api_key for one in self.cells for tenant in one.gateway.tenants),
+            SERVING_NAMESPACE: any(model.token_secret for model in self.models),
+        }
+        return tuple(namespace for namespace, needed in needs.items() if needed)
 
     @property
     def gpus(self) -> Bounds:

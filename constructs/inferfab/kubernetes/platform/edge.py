@@ -38,6 +38,9 @@ class SecretStore(Record):
 
     name: str = SECRET_STORE
     region: str
+    namespaces: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Where it may be used. Its role reads keys of all tenants and tokens of all models, so nowhere else."""
 
     def files(self) -> dict[str, str]:
-        return {"secret_store.yaml": render("chart/secret_store.yaml.j2", name=self.name, region=self.region)}
+        text = render("chart/secret_store.yaml.j2", name=self.name, region=self.region, namespaces=self.namespaces)
+        return {"secret_store.yaml": text}

@@ -20,6 +20,10 @@ class ExternalSecretsSpec(Record):
             "serviceAccount": {"create": True, "name": self.service_account},
             "leaderElect": True,
             "replicaCount": 2,
+            # A namespace's own store would use the controller's role as well, past the limits of the cluster's store.
+            "processSecretStore": False,
+            # Whoever may edit or administer a namespace does not thereby choose which secrets come into it.
+            "rbac": {"aggregateToEdit": False, "aggregateToAdmin": False},
             # Nothing in the fleet writes secrets back.
             "processPushSecret": False,
             "processClusterPushSecret": False,

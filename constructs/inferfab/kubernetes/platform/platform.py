@@ -146,7 +146,7 @@ class Platform(Construct):
             prometheus=PrometheusSpec(storage_class="gp3-encrypted"),
             dynamo=DynamoPlatformSpec(prometheus_url=prometheus_url()),
             gateway=GatewayBinding(namespace="gateway", service="entrance", target_group_name="prod-use1-a-gateway"),
-            secret_store=SecretStore(region=region),
+            secret_store=SecretStore(region=region, namespaces=("serving", "gateway")),
             capacity=CapacityPublisherSpec(
                 cell="use1-a",
                 region=region,

@@ -44,6 +44,8 @@ class TlsPlan(Record):
     server: str | None = None
     zone: str | None = None
     """Hosted zone that proves the names."""
+    role: str | None = None
+    """Role of the zone's account that cert-manager takes on; None: the zone is in the cells' own account."""
     secret: str | None = None
 
 
@@ -100,6 +102,11 @@ class GatewayPlan(Record):
     connections_per_instance: PositiveInt = 10_000
     tiers: tuple[TierGatePlan, ...] = ()
     tenants: tuple[TenantPlan, ...] = ()
+
+    @property
+    def hostnames(self) -> tuple[str, ...]:
+        """Under which it has certificates: of its tiers, and its own."""
+        return (*(tier.hostname for tier in self.tiers), self.hostname)
 
     def tenants_of(self, tier: str) -> tuple[TenantPlan, ...]:
         return tuple(t for t in self.tenants if t.tier(tier) is not None)
@@ -204,7 +211,9 @@ def _tls(environment: Environment, cloud: str) -> TlsPlan:
         # Whoever cannot write into the zone cannot prove a name; a rule says so.
         return TlsPlan(kind="self_signed")
     zone = environment.routing.zone or environment.routing.domain
-    return TlsPlan(kind="acme", email=asked.email, server=asked.server, zone=zone)
+    account = environment.accounts.aws
+    role = asked.dns_role or (account.dns_role if account else None)
+    return TlsPlan(kind="acme", email=asked.email, server=asked.server, zone=zone, role=role)
 
 
 def _limits(environment: Environment, replicas: int) -> LimitsPlan:

@@ -10,6 +10,7 @@ from inferfab.plan.fleet import CellPlan
 from inferfab.plan.gateway.gateway import CA_SECRET, GatewayGroup, GatewayPlan, route_name, tls_secret
 from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, priority_class_name
 from inferfab.plan.racks.racks import RACK_LABEL
+from inferfab.plan.racks.traffic import system_ranges
 from inferfab.render.gateway.limits import rate_rules
 from inferfab.render.gateway.routes import backends, routes
 from inferfab.render.gateway.tenant_spaces import tenant_spaces
@@ -52,6 +53,9 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             groups=[_group(cell, group) for group in gateway.groups],
             listeners=listeners,
             rack_label=RACK_LABEL,
+            several_zones=cell.racks is None
+            and cell.network.existing is not None
+            and len(cell.network.existing.node_subnet_ids) > 1,
             priority_class=priority_class_name(min(gateway.tiers, key=lambda tier: tier.rank).tier),
             drain_seconds=cell.drain_seconds,
             asks=system_node_facts().gateway,
@@ -118,6 +122,7 @@ def _files(cell: CellPlan) -> Iterator[tuple[str, str]]:
             "gateway/network_policies.yaml.j2",
             gateway=gateway,
             metrics_namespace=charts()["kube-prometheus-stack"].namespace,
+            aws_cidrs=system_ranges(cell.network) if cell.racks else (),
             controller_namespace=charts()["envoy-gateway"].namespace,
         ),
     )
@@ -152,6 +157,12 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
 
     tiers = [listener(t.tier, t.hostname, f"Tier {t.tier}.") for t in gateway.tiers]
     return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]
+
+
+def _own_ranges(cell: CellPlan) -> tuple[str, ...]:
+    """Where the cell's own nodes and pods are."""
+    racks = cell.racks
+    return (cell.network.cidr, *((racks.node_cidr, racks.pod_cidr) if racks else ()))
 
 
 def _proxy_image() -> str:

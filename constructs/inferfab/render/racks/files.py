@@ -58,6 +58,7 @@ def _node(fleet: FleetPlan, cell: CellPlan, racks: RacksPlan, server: ServerPlan
         profile_arn=racks.profile_arn or fill_in,
         role_arn=f"arn:aws:iam::{account.account_id}:role/{names.hybrid_node_role}",
         max_pods=group.max_pods if group and group.max_pods else 110,
-        taints=taints(group),
+        # One that no pool needs yet is nobody else's either: webhooks and volumes of the platform belong in AWS.
+        taints=taints(group) or [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}],
         labels=",".join(f"{key}={value}" for key, value in labels.items()),
     )

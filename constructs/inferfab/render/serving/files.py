@@ -6,6 +6,7 @@ from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SECRET_STORE, SERVING_NAMESPACE, token_secret_name
 from inferfab.plan.observability.observability import EFA_EXPORTER_PORT
+from inferfab.plan.racks.traffic import rack_traffic, system_ranges
 from inferfab.plan.serving.claims import GPU_CLASS, SAME_ROOT
 from inferfab.plan.serving.component import FRONTEND_PORT, SYSTEM_PORT
 from inferfab.render.serving.graph import graph_file
@@ -29,6 +30,21 @@ def chart_files(fleet: FleetPlan, cell: CellPlan) -> tuple[dict[str, str], dict[
     live: dict[str, str] = {}
     files = {path.replace("/", "-"): text for path, text in sorted(_files(fleet, cell, live))}
     return files, live
+
+
+def _across_the_link(cell: CellPlan) -> dict[str, tuple[str, ...]]:
+    """Ranges by which policies know the pods of the other side, where the cell has nodes in AWS and in racks: each CNI
+    enforces for its own nodes, and selects pods by label only among those."""
+    racks = cell.racks
+    if racks is None:
+        return {"aws_cidrs": (), "rack_cidrs": (), "within_cidrs": ()}
+    aws, outside = system_ranges(cell.network), (racks.node_cidr, racks.pod_cidr)
+    mixed = any(t.name == "runtime" for t in rack_traffic(cell.serving, cell.gateway))
+    return {
+        "aws_cidrs": aws,
+        "rack_cidrs": outside if mixed else (),
+        "within_cidrs": (*aws, *outside) if mixed else (),
+    }
 
 
 def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Iterator[tuple[str, str]]:
@@ -58,6 +74,7 @@ def _files(fleet: FleetPlan, cell: CellPlan, live: dict[str, str] | None) -> Ite
             frontend_port=FRONTEND_PORT,
             system_port=SYSTEM_PORT,
             metrics_ports=_metrics_ports(cell),
+            **_across_the_link(cell),
             **here,
         ),
     )
