@@ -36,6 +36,7 @@ class NetworkAddons(Construct):
                 account_id="111122223333",
                 region="us-east-1",
                 cluster_name="prod-use1-a",
+                kubernetes_version="1.36",
                 cni_role_name="prod-use1-a-cni",
             ),
         )
@@ -43,7 +44,7 @@ class NetworkAddons(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, spec: NetworkAddonsSpec) -> None:
         super().__init__(scope, construct_id)
-        agent = make_addon(self, spec.cluster_name, "eks-pod-identity-agent", spec.versions.eks_pod_identity_agent)
+        agent = make_addon(self, spec, "eks-pod-identity-agent", spec.versions.eks_pod_identity_agent)
         role = PodIdentity(self, "cni", addon_identity(spec, spec.cni_role_name, "aws-node", "AmazonEKS_CNI_Policy"))
         configuration: dict[str, object] = {
             "enableNetworkPolicy": json.dumps(spec.network_policy),
@@ -52,13 +53,13 @@ class NetworkAddons(Construct):
         }
         cni = make_addon(
             self,
-            spec.cluster_name,
+            spec,
             "vpc-cni",
             spec.versions.vpc_cni,
             configuration,
             [{"service_account": "aws-node", "role_arn": role.role_arn}],
             after=[agent, *role.ready],
         )
-        proxy = make_addon(self, spec.cluster_name, "kube-proxy", spec.versions.kube_proxy)
+        proxy = make_addon(self, spec, "kube-proxy", spec.versions.kube_proxy)
         self.ready: tuple[ITerraformDependable, ...] = (agent, cni, proxy)
         """What must be there before a node starts."""

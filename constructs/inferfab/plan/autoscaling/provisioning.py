@@ -19,6 +19,9 @@ REACTION_SECONDS = 120
 Placeholders wait as long before a node is started for them.
 """
 
+AUTOSCALER_REPLICAS = 2
+"""Of the cluster autoscaler, which starts the nodes; one of them leads."""
+
 
 class ProvisioningPlan(Record):
     """From asking for a worker to its first answer."""
