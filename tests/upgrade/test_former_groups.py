@@ -12,6 +12,7 @@ from inferfab.checks.changes import Change, nodes_replaced
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem
 from inferfab.plan.fleet import FleetPlan
+from inferfab.review.fleet_destruction import fleet_destruction
 
 ON_DEMAND, SPOT = {"kind": "on_demand"}, {"kind": "spot"}
 RESERVED = {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"}
@@ -94,6 +95,10 @@ def test_what_compares_sees_the_old_group() -> None:
     assert not replaced(was, kept)
     wrong = dev_with({"generation": 2, "former": former(SPOT)})
     assert [p.what for p in replaced(was, wrong) if "capacity" in p.what]
+    (away,) = fleet_destruction(was, dev_with({"generation": 2}))
+    assert (away.action, away.reason) == ("delete", "chat-g2 takes its place at once")
+    assert not fleet_destruction(was, kept)
+    assert [d.action for d in fleet_destruction(was, wrong)] == ["replace"]
     (gone,) = replaced(was, dev_with({"generation": 2}))
     assert "`chat` in use1-a is destroyed" in gone.what and "former" in gone.fix
 

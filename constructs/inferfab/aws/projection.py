@@ -143,6 +143,7 @@ def gpu_node_group_spec(
         tags=tags,
         generation=suffix_of(group.generation),
         scale_to_zero_at=group.drains_at,
+        bounds_back_at=group.capacity.ends_at if group.capacity.kind == "capacity_block" else None,
     )
 
 
