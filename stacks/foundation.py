@@ -28,6 +28,7 @@ from inferfab.aws.network import CellNetwork
 from inferfab.aws.network_addons import NetworkAddons, NetworkAddonsSpec
 from inferfab.aws.network_ids import NetworkIds
 from inferfab.aws.projection import (
+    addon_versions,
     existing_network_spec,
     gpu_node_group_spec,
     launchers,
@@ -71,6 +72,8 @@ class FoundationStack(AwsStack):
                     account_id=self.account_id,
                     region=self.region,
                     cluster_name=cluster.name,
+                    kubernetes_version=cell.kubernetes,
+                    versions=addon_versions(cell),
                     cni_role_name=self._names.cni_role,
                     hybrid=cell.racks is not None,
                     permissions_boundary_arn=self.boundary_arn,
@@ -224,6 +227,8 @@ class FoundationStack(AwsStack):
                     account_id=self.account_id,
                     region=self.region,
                     cluster_name=cluster.name,
+                    kubernetes_version=cell.kubernetes,
+                    versions=addon_versions(cell),
                     ebs_csi_role_name=self._names.ebs_csi_role,
                     kms_key_arn=self._key.arn,
                     node_selector=SYSTEM_LABELS,
@@ -263,11 +268,11 @@ class FoundationStack(AwsStack):
     ) -> None:
         tiers = {pool.name: pool.tier for pool in self._cell.pools}
         standing = [(group, False) for group in self._cell.node_groups]
-        standing += [(group, True) for group in self._cell.node_groups if group.former_name is not None]
+        standing += [(group.former, True) for group in self._cell.node_groups if group.former is not None]
         for group, former in standing:
             GpuNodeGroup(
                 self,
-                str(group.former_name) if former else group.cloud_name,
+                group.cloud_name,
                 gpu_node_group_spec(
                     self._cell,
                     group,

@@ -20,6 +20,8 @@ TERRAFORM_COMMANDS = {"init", "plan", "apply", "destroy"}
 AWS = {
     "eks update-kubeconfig",
     "eks update-nodegroup-config",
+    "autoscaling describe-auto-scaling-groups",
+    "autoscaling update-auto-scaling-group",
     "ec2 describe-network-interfaces",
     "secretsmanager create-secret",
 }

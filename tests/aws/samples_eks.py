@@ -113,7 +113,11 @@ def whole_cell(stack: TerraformStack) -> None:
         stack,
         "network-addons",
         NetworkAddonsSpec(
-            **where, cluster_name=cluster.name, cni_role_name=f"{NAME}-cni", permissions_boundary_arn=BOUNDARY
+            **where,
+            cluster_name=cluster.name,
+            kubernetes_version="1.36",
+            cni_role_name=f"{NAME}-cni",
+            permissions_boundary_arn=BOUNDARY,
         ),
     )
     before_nodes = (*nodes.ready, *network.ready)
@@ -141,6 +145,7 @@ def whole_cell(stack: TerraformStack) -> None:
         CoreAddonsSpec(
             **where,
             cluster_name=cluster.name,
+            kubernetes_version="1.36",
             ebs_csi_role_name=f"{NAME}-ebs-csi",
             kms_key_arn=key.arn,
             node_selector={"inferfab/pool": "system"},

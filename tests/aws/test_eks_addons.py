@@ -18,7 +18,8 @@ def cell() -> Document:
 
 
 def network(**changes: object) -> Document:
-    values = {"account_id": ACCOUNT, "region": REGION, "cluster_name": NAME, "cni_role_name": "cni"} | changes
+    values = {"account_id": ACCOUNT, "region": REGION, "cluster_name": NAME, "kubernetes_version": "1.36",
+              "cni_role_name": "cni"} | changes  # fmt: skip
     return stack_json(lambda stack: NetworkAddons(stack, "net", NetworkAddonsSpec.model_validate(values)))
 
 
@@ -67,13 +68,17 @@ def test_prefix_delegation_is_a_choice() -> None:
     assert json.loads(off["configuration_values"])["env"] == {"ENABLE_PREFIX_DELEGATION": "false"}
 
 
-def test_a_stated_version_is_followed_and_an_unstated_one_kept() -> None:
-    """A default that moves at AWS must not roll the CNI over all nodes in somebody's unrelated change."""
-    addons = resources(network(versions=AddonVersions(vpc_cni="v1.22.4-eksbuild.1")), "aws_eks_addon")
+def test_a_stated_version_is_followed_and_an_unstated_one_is_eks_default_for_the_cluster() -> None:
+    """So an upgrade of the cluster brings its add-ons along; what is pinned stays, whatever AWS names."""
+    document = network(versions=AddonVersions(vpc_cni="v1.22.4-eksbuild.1"))
+    addons = resources(document, "aws_eks_addon")
     assert addons["net/vpc-cni"]["addon_version"] == "v1.22.4-eksbuild.1"
-    assert "lifecycle" not in addons["net/vpc-cni"]
-    assert "addon_version" not in addons["net/kube-proxy"]
-    assert addons["net/kube-proxy"]["lifecycle"] == {"ignore_changes": ["addon_version"]}
+    asked = document["data"]["aws_eks_addon_version"]
+    (key,) = (key for key, one in asked.items() if one["addon_name"] == "kube-proxy")
+    assert asked[key]["kubernetes_version"] == "1.36" and "most_recent" not in asked[key]
+    assert addons["net/kube-proxy"]["addon_version"] == f"${{data.aws_eks_addon_version.{key}.version}}"
+    assert not any(one["addon_name"] == "vpc-cni" for one in asked.values())
+    assert not any("lifecycle" in one for one in addons.values())
 
 
 def test_a_version_that_is_none_is_refused() -> None:

@@ -14,35 +14,66 @@ AGG, GOOGLE = base(AGGREGATED), base(GCP)
 HERE = "cells.east-a.pools.docs"
 
 
+RESERVED = {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"}
+
+
+def beside(
+    generation: int, former: int, capacity: dict[str, str] | None = None, instance: str = "g6e.12xlarge"
+) -> dict[str, object]:
+    """A place in a cell whose groups stand beside those of an older generation."""
+    made = {"generation": former, "instance": instance, "capacity": capacity or {"kind": "on_demand"}}
+    return {"generation": generation, "former": made}
+
+
 @examples("IF-UPG-001")
 def test_generations_exist() -> Iterator[Example]:
     """They count up, and only EKS has them."""
     yield Passes(AGG)
     yield Passes(AGG.set(HERE, {"generation": 2}))
-    yield Passes(AGG.set(HERE, {"generation": 3, "former_generation": 2}))
-    at = f"{HERE}.former_generation"
-    yield Fails(AGG.set(HERE, {"generation": 2, "former_generation": 2}), at, ("is not before",), fix_says=("below 2",))
+    yield Passes(AGG.set(HERE, beside(3, 2)))
+    at = f"{HERE}.former.generation"
+    yield Fails(AGG.set(HERE, beside(2, 2)), at, ("is not before",), fix_says=("below 2",))
     google = GOOGLE.set("cells.central-c.pools.far", {"generation": 2})
     yield Fails(google, "cells.central-c.pools.far.generation", ("EKS",), fix_says=("remove",))
 
 
 @examples("IF-UPG-002")
 def test_machines_for_both() -> Iterator[Example]:
-    """On demand there may be more; reserved there are as many as there are."""
-    both = {"generation": 2, "former_generation": 1}
-    yield Passes(AGG.set(HERE, both))
-    reserved = {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"}
-    yield Passes(AGG.set(HERE, {"generation": 2, "capacity": reserved}))
-    at = f"{HERE}.former_generation"
-    yield Fails(AGG.set(HERE, {**both, "capacity": reserved}), at, ("docs-g2", "cr-0a1b"), "warning")
+    """On demand there may be more; reserved there are as many as there are, but in another reservation."""
+    yield Passes(AGG.set(HERE, beside(2, 1)))
+    yield Passes(AGG.set(HERE, {"generation": 2, "capacity": RESERVED}))
+    # The old group stays where it was made: the new reservation's machines are free.
+    other = {"kind": "reservation", "id": "cr-0fffffffffffffff0"}
+    yield Passes(AGG.set(HERE, {**beside(2, 1), "capacity": RESERVED}))
+    yield Passes(AGG.set(HERE, {**beside(2, 1, other), "capacity": RESERVED}))
+    at = f"{HERE}.former"
+    same = {**beside(2, 1, dict(RESERVED)), "capacity": RESERVED}
+    yield Fails(AGG.set(HERE, same), at, ("docs-g2", "cr-0a1b"), "warning")
 
 
 @examples("IF-UPG-003")
 def test_both_are_paid() -> Iterator[Example]:
     """The plan's sums have the newest alone."""
     yield Passes(AGG.set(HERE, {"generation": 2}))
-    both = {"generation": 2, "former_generation": 1}
-    yield Fails(AGG.set(HERE, both), f"{HERE}.former_generation", ("docs may still run", "docs-g2"), "warning")
+    yield Fails(AGG.set(HERE, beside(2, 1)), f"{HERE}.former", ("docs may still run", "docs-g2"), "warning")
+
+
+@examples("IF-UPG-004")
+def test_addons_are_ours() -> Iterator[Example]:
+    """Where nobody installs them, a version is read by nobody."""
+    pins = {"vpc-cni": "v1.22.4-eksbuild.1"}
+    yield Passes(AGG.set("cells.east-a.cluster", {"addons": pins}))
+    google = GOOGLE.set("cells.central-c.cluster", {"addons": pins})
+    yield Fails(google, "cells.central-c.cluster.addons", ("Google's",), fix_says=("remove",))
+    there = AGG.set("cells.east-a.cluster", {"existing": "shared", "addons": pins})
+    yield Fails(there, "cells.east-a.cluster.addons", ("owner of `shared`",))
+
+
+def test_a_former_machine_that_is_none() -> None:
+    """It is found like any other, at its own place, before anything is planned."""
+    found = AGG.set(HERE, beside(2, 1, instance="p9.huge")).check().findings
+    (one,) = [f for f in found if f.rule == "IF-CLD-001"]
+    assert one.dotted_path == f"{HERE}.former.instance" and "p9.huge" in one.what
 
 
 BLOCK = {"kind": "capacity_block", "id": "cr-0a1b2c3d4e5f60718", "ends_at": "2027-01-31T11:30:00Z"}

@@ -265,15 +265,6 @@ def test_the_old_group_goes_alone_at_the_end() -> None:
     assert all(keys is None and "chat-g2" not in address and "chat_" in address for address, keys in found.items())
 
 
-def test_blue_green_on_reserved_machines_drains_first() -> None:
-    """There is no machine for both: the first step takes the old nodes away, and says what that leaves."""
-    found = planned("prod", "generation:chat-priority")
-    first = found.steps[0]
-    assert "exactly reserved" in first.title
-    assert first.keeps[0].tier == "priority" and first.keeps[0].left_in_cell == 0
-    assert any("blue/green is impossible" in note for note in first.notes)
-
-
 # Graphs that stand beside each other
 
 

@@ -9,15 +9,15 @@ from pydantic import Field
 from inferfab.aws.account import AccountSpec
 from inferfab.aws.pod_identity import PodIdentitySpec
 from inferfab.record import Record
-from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
+from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws import eks
 
 AddonVersion = Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]
 
 
 class AddonVersions(Record):
-    """Pinned versions, ``v1.22.4-eksbuild.1``. Default, each: EKS's default for the cluster's version on the day the
-    add-on is made, then kept.
+    """Pinned versions, ``v1.22.4-eksbuild.1``. Default, each: EKS's default for the cluster's version, looked up by
+    every plan: an upgrade of the cluster moves it, and so does AWS when it names another default.
     """
 
     vpc_cni: AddonVersion | None = None
@@ -32,6 +32,8 @@ class AddonsSpec(AccountSpec):
     """What every set of add-ons needs."""
 
     cluster_name: str
+    kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d{2}$")]
+    """The cluster's; add-ons without a pin take EKS's default for it."""
     versions: AddonVersions = AddonVersions()
     permissions_boundary_arn: str | None = None
     """Of the roles of the add-ons' pods. Default: no boundary."""
@@ -39,7 +41,7 @@ class AddonsSpec(AccountSpec):
 
 def make_addon(
     scope: Construct,
-    cluster_name: str,
+    spec: AddonsSpec,
     name: str,
     version: str | None,
     configuration: Mapping[str, object] | None = None,
@@ -49,12 +51,13 @@ def make_addon(
 ) -> eks.EksAddon:
     """The add-on, in a construct of its name.
 
+    :param version: a pin. None: EKS's default for the cluster's Kubernetes, so that the two move together.
     :param configuration: by the add-on's own schema (``aws eks describe-addon-configuration``).
     :param identities: roles of its service accounts.
     :param after: what must be there first.
     """
     arguments: eks.EksAddonArguments = {
-        "cluster_name": cluster_name,
+        "cluster_name": spec.cluster_name,
         "addon_name": name,
         # Fields that we configure are ours, whoever changed them in the cluster.
         "resolve_conflicts_on_create": "OVERWRITE",
@@ -67,12 +70,13 @@ def make_addon(
         arguments["configuration_values"] = json.dumps(configuration, sort_keys=True)
     if identities:
         arguments["pod_identity_association"] = list(identities)
-    if version is not None:
-        arguments["addon_version"] = version
-    else:
-        # EKS chooses on the first day. The version must not follow a newer default by itself: a CNI that rolls over
-        # all nodes during somebody's unrelated change would be nobody's decision.
-        arguments["lifecycle"] = Lifecycle(ignore_changes=["addon_version"])
+    if version is None:
+        # By the version that is asked for, not the cluster's attribute: the plan then shows the add-on's new version
+        # before the control plane has it. EKS's default, not its newest: AWS moves that one less often.
+        version = eks.DataEksAddonVersion(
+            scope, f"{name}-version", addon_name=name, kubernetes_version=spec.kubernetes_version
+        ).version
+    arguments["addon_version"] = version
     return eks.EksAddon(scope, name, **arguments)
 
 

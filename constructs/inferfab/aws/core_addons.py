@@ -43,6 +43,7 @@ class CoreAddons(Construct):
                 account_id="111122223333",
                 region="us-east-1",
                 cluster_name="prod-use1-a",
+                kubernetes_version="1.36",
                 ebs_csi_role_name="prod-use1-a-ebs-csi",
                 kms_key_arn="arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
                 node_selector={"inferfab/pool": "system"},
@@ -58,7 +59,7 @@ class CoreAddons(Construct):
         here = {"nodeSelector": dict(spec.node_selector)} if spec.node_selector else {}
         controller = here | ({"extraVolumeTags": dict(spec.volume_tags)} if spec.volume_tags else {})
         names = _hybrid_dns(spec) if spec.hybrid_dns else here
-        dns = make_addon(self, spec.cluster_name, "coredns", spec.versions.coredns, names, after=after)
+        dns = make_addon(self, spec, "coredns", spec.versions.coredns, names, after=after)
         role = PodIdentity(
             self,
             "ebs-csi",
@@ -69,7 +70,7 @@ class CoreAddons(Construct):
         )
         ebs = make_addon(
             self,
-            spec.cluster_name,
+            spec,
             "aws-ebs-csi-driver",
             spec.versions.aws_ebs_csi_driver,
             {"controller": controller} if controller else {},
@@ -79,7 +80,7 @@ class CoreAddons(Construct):
         # Reports what node repair acts on: GPU errors (Xid), NVLink, EFA, kernel and disk conditions.
         monitoring = make_addon(
             self,
-            spec.cluster_name,
+            spec,
             "eks-node-monitoring-agent",
             spec.versions.eks_node_monitoring_agent,
             after=after,

@@ -11,6 +11,7 @@ from inferfab.aws.launch_template import NodeTemplate, NodeTemplateSpec
 from inferfab.aws.managed_node_group import NodeGroupSpec, group_arguments, ignored
 from inferfab.aws.node_config import NodeConfigSpec, user_data
 from inferfab.aws.node_interfaces import LONGEST_TCP_IDLE, Interface, Layout, TcpIdleSeconds
+from inferfab.aws.optional import optional
 from inferfab.terraform import Construct, ITerraformDependable, Lifecycle
 from inferfab.terraform.aws import ec2, eks
 
@@ -53,6 +54,8 @@ class GpuNodeGroupSpec(NodeGroupSpec):
 
     scale_to_zero_at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")] | None = None
     """When the group becomes empty and stays so, UTC. Has to be ahead when it is applied. Default: never."""
+    bounds_back_at: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")] | None = None
+    """When ``scale_to_zero_at`` is over and the group may grow again, UTC: the capacity's end. With that one only."""
 
     @property
     def group_name(self) -> str:
@@ -74,6 +77,8 @@ class GpuNodeGroupSpec(NodeGroupSpec):
                 "a group on a Capacity Block starts with 0 nodes: outside the block's days EC2 starts none, and the "
                 "group would fail to be made; the autoscaler scales it up once pods ask"
             )
+        if (self.bounds_back_at is None) != (self.scale_to_zero_at is None):
+            raise ValueError("scale_to_zero_at and bounds_back_at come together: a maximum of 0 would stay for good")
         NodeConfigSpec(hugepages_2mi_mib=self.hugepages_2mi_mib)
         return self
 
@@ -160,6 +165,19 @@ class GpuNodeGroup(Construct):
                 min_size=0,
                 max_size=0,
                 desired_capacity=0,
+            )
+            # Nothing else would raise the maximum again: Terraform compares the node group's bounds, which EKS keeps
+            # apart from those of the Auto Scaling group. The next block's nodes could not start.
+            ec2.AutoscalingSchedule(
+                self,
+                "after-capacity-ends",
+                autoscaling_group_name=group.autoscaling_group_name,
+                scheduled_action_name="inferfab-after-capacity-ends",
+                start_time=optional(spec.bounds_back_at),
+                min_size=spec.min_nodes,
+                max_size=spec.max_nodes,
+                # Left as it is; the provider takes what is not there for 0, and -1 for that.
+                desired_capacity=-1,
             )
         self.name = group.node_group_name
         self.arn = group.arn

@@ -40,6 +40,7 @@ class NetworkAddons(Construct):
                 account_id="111122223333",
                 region="us-east-1",
                 cluster_name="prod-use1-a",
+                kubernetes_version="1.36",
                 cni_role_name="prod-use1-a-cni",
             ),
         )
@@ -49,7 +50,7 @@ class NetworkAddons(Construct):
         super().__init__(scope, construct_id)
         agent = make_addon(
             self,
-            spec.cluster_name,
+            spec,
             "eks-pod-identity-agent",
             spec.versions.eks_pod_identity_agent,
             {"daemonsets": {"hybrid": {"create": True}}} if spec.hybrid else None,
@@ -62,13 +63,13 @@ class NetworkAddons(Construct):
         }
         cni = make_addon(
             self,
-            spec.cluster_name,
+            spec,
             "vpc-cni",
             spec.versions.vpc_cni,
             configuration,
             [{"service_account": "aws-node", "role_arn": role.role_arn}],
             after=[agent, *role.ready],
         )
-        proxy = make_addon(self, spec.cluster_name, "kube-proxy", spec.versions.kube_proxy)
+        proxy = make_addon(self, spec, "kube-proxy", spec.versions.kube_proxy)
         self.ready: tuple[ITerraformDependable, ...] = (agent, cni, proxy)
         """What must be there before a node starts."""

@@ -1,5 +1,6 @@
 """From the plan's pieces to the constructs' specs. Nothing is decided here: each field is read from the plan."""
 
+from inferfab.aws.addon import AddonVersions
 from inferfab.aws.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
 from inferfab.aws.cluster_key import Launcher
 from inferfab.aws.existing_network import ExistingNetworkSpec
@@ -66,8 +67,14 @@ def existing_network_spec(cell: CellPlan) -> ExistingNetworkSpec:
 
 def launchers(cell: CellPlan) -> tuple[Launcher, ...]:
     """Services that start the cell's nodes. Their service-linked roles must be in the account before its key is."""
-    spot = any(group.capacity.kind == "spot" for group in cell.node_groups)
+    standing = [*cell.node_groups, *(group.former for group in cell.node_groups if group.former)]
+    spot = any(group.capacity.kind == "spot" for group in standing)
     return ("autoscaling", "spot") if spot else ("autoscaling",)
+
+
+def addon_versions(cell: CellPlan) -> AddonVersions:
+    """Versions of EKS's add-ons that the file pins."""
+    return AddonVersions.model_validate({name.replace("-", "_"): v for name, v in cell.addon_versions.items()})
 
 
 def capacity_of(planned: PlannedCapacity) -> Capacity:
@@ -99,10 +106,9 @@ def gpu_node_group_spec(
 ) -> GpuNodeGroupSpec:
     """The node group of one role of one pool.
 
-    :param former: the generation that the present one takes the place of. It may become empty, takes no new pods, and
-        keeps the image that it has.
+    :param former: a newer generation takes the place of the group. It may become empty, takes no new pods, and keeps
+        the image that it has.
     """
-    generation = group.former_generation if former and group.former_generation else group.generation
     block = group.capacity.kind == "capacity_block"
     taints = {**group.taints, FORMER_TAINT: "true:NoSchedule"} if former else group.taints
     return GpuNodeGroupSpec(
@@ -136,8 +142,9 @@ def gpu_node_group_spec(
         kubernetes_version=None if former else node_version(cell),
         release_version=None if former else cell.ami_release,
         tags=tags,
-        generation=suffix_of(generation),
+        generation=suffix_of(group.generation),
         scale_to_zero_at=group.drains_at,
+        bounds_back_at=group.capacity.ends_at if group.capacity.kind == "capacity_block" else None,
     )
 
 

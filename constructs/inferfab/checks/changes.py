@@ -108,10 +108,22 @@ def _difference(old: PoolPlan, new: PoolPlan) -> str:
 )
 def nodes_replaced(change: Change) -> Iterator[Problem]:
     for old_cell, cell in change.cells():
-        old = {(g.pool, g.role): g for g in old_cell.node_groups}
-        for group in cell.node_groups:
-            before = old.get((group.pool, group.role))
-            if before is None:
+        # A group of another generation stands beside the old one, which goes on as `former`.
+        standing = [*cell.node_groups, *(g.former for g in cell.node_groups if g.former)]
+        now_at = {(g.pool, g.role, g.generation): g for g in standing}
+        for before in old_cell.node_groups:
+            group = now_at.get((before.pool, before.role, before.generation))
+            newer = next((g for g in cell.node_groups if (g.pool, g.role) == (before.pool, before.role)), None)
+            if group is None and newer is not None:
+                yield Problem(
+                    ("cells", cell.name, "pools", newer.pool, "generation"),
+                    f"`{before.cloud_name}` in {cell.name} is destroyed in the change that makes `{newer.cloud_name}`: "
+                    f"{before.nodes.desired} node(s), {before.gpus.desired} GPUs are gone before the new ones serve",
+                    "write `former` with what it was made with, until it is empty (`inferfab upgrade plan ENV --to "
+                    f"generation:{newer.pool}`)",
+                    value=str(newer.generation),
+                )
+            if group is None:
                 continue
             for field, was, now, path in _replaced(before, group):
                 yield Problem(

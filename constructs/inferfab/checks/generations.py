@@ -1,9 +1,10 @@
-"""Generations of node groups, against where they can stand beside each other."""
+"""Generations of node groups and versions of add-ons, against where they can be."""
 
 from collections.abc import Iterator
 
 from inferfab.checks.facts import Facts
 from inferfab.checks.registry import Problem, rule
+from inferfab.findings import YamlPath
 
 
 @rule(
@@ -12,22 +13,22 @@ from inferfab.checks.registry import Problem, rule
     joins=("environment", "cloud"),
     why="a generation is part of the name of an EKS node group: elsewhere nothing reads it, and two groups of one name "
     "are one.",
-    do="count up by one, and name the number before as `former_generation` while its nodes empty.",
+    do="count up by one, and write what the one before was made with under `former` while its nodes empty.",
     source="inferfab's environment format; EKS node group names are unique in a cluster",
 )
 def generations_exist(facts: Facts) -> Iterator[Problem]:
     for name, cell in facts.environment.cells.items():
         for pool, here in cell.pools.items():
-            if here is None or (here.generation == 1 and here.former_generation is None):
+            if here is None or (here.generation == 1 and here.former is None):
                 continue
-            field = "generation" if here.former_generation is None else "former_generation"
-            path = ("cells", name, "pools", pool, field)
+            field = "generation" if here.former is None else "former"
+            path: YamlPath = ("cells", name, "pools", pool, field)
             if cell.machines != "aws":
                 yield Problem(path, f"generations are those of EKS node groups, and `{name}` has none", "remove it")
-            elif here.former_generation is not None and here.former_generation >= here.generation:
+            elif here.former is not None and here.former.generation >= here.generation:
                 yield Problem(
-                    path,
-                    f"generation {here.former_generation} is not before generation {here.generation}",
+                    (*path, "generation"),
+                    f"generation {here.former.generation} is not before generation {here.generation}",
                     f"write a number below {here.generation}, or remove it when its nodes are gone",
                 )
 
@@ -44,10 +45,12 @@ def generations_exist(facts: Facts) -> Iterator[Problem]:
 )
 def generations_have_machines(facts: Facts) -> Iterator[Problem]:
     for group in facts.fleet.node_groups:
-        if group.former_name is None or group.capacity.kind not in ("reservation", "capacity_block"):
+        if group.former is None or group.capacity.kind not in ("reservation", "capacity_block"):
+            continue
+        if getattr(group.former.capacity, "id", None) != group.capacity.id:
             continue
         yield Problem(
-            ("cells", group.cell, "pools", group.pool, "former_generation"),
+            ("cells", group.cell, "pools", group.pool, "former"),
             f"{group.cloud_name} starts on {group.capacity.id}, whose machines {group.former_name} holds",
             "change the group in place (`inferfab upgrade plan` has the steps), unless the reservation has machines to "
             "spare",
@@ -60,15 +63,32 @@ def generations_have_machines(facts: Facts) -> Iterator[Problem]:
     severity="warning",
     joins=("environment", "cost"),
     why="until the former group is empty, its nodes cost as much again, and no sum of the plan has them.",
-    do="remove `former_generation` as soon as its nodes are gone.",
+    do="remove `former` as soon as its nodes are gone.",
     source="inferfab's plan: sums are those of the newest generation",
 )
 def generations_cost(facts: Facts) -> Iterator[Problem]:
     for group in facts.fleet.node_groups:
-        if group.former_name is not None:
+        if group.former is not None:
+            old = group.former
             yield Problem(
-                ("cells", group.cell, "pools", group.pool, "former_generation"),
-                f"{group.former_name} may still run {group.nodes.desired} nodes with {group.gpus.desired} GPUs beside "
-                f"{group.cloud_name}",
+                ("cells", group.cell, "pools", group.pool, "former"),
+                f"{old.cloud_name} may still run {old.nodes.desired} nodes ({old.instance}) with {old.gpus.desired} "
+                f"GPUs beside {group.cloud_name}",
                 "remove it when `kubectl get nodes` shows none of it",
             )
+
+
+@rule(
+    "IF-UPG-004",
+    "versions of add-ons that nobody installs",
+    joins=("environment", "cluster"),
+    why="EKS's add-ons are installed in clusters that this environment makes on AWS: elsewhere nothing reads the "
+    "versions, and the reader of the file believes that they are pinned.",
+    do="remove `addons`.",
+    source="inferfab's stacks: an existing cluster's add-ons are its owner's, and GKE brings its own",
+)
+def addons_are_ours(facts: Facts) -> Iterator[Problem]:
+    for name, cell in facts.environment.cells.items():
+        if cell.cluster.addons and (cell.cloud != "aws" or cell.cluster.existing is not None):
+            whose = "Google's" if cell.cloud != "aws" else f"those of the owner of `{cell.cluster.existing}`"
+            yield Problem(("cells", name, "cluster", "addons"), f"the add-ons of `{name}` are {whose}", "remove it")

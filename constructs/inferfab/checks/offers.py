@@ -70,6 +70,15 @@ def machine_of(cloud: Cloud, region: str, pool: Pool) -> InstanceType | None:
 def machine_exists(facts: Facts) -> Iterator[Problem]:
     seen: set[tuple[str, Cloud]] = set()
     for cell, cloud, region, name, pool in placements(facts):
+        here = facts.environment.cells[cell].pools[name]
+        if here is not None and here.former is not None and cloud != "racks":
+            old = here.former.instance
+            if old not in instances(cloud):
+                yield Problem(
+                    ("cells", cell, "pools", name, "former", "instance"),
+                    f"{cloud} has no GPU machine type `{old}` in the catalog",
+                    meant(old, list(instances(cloud))),
+                )
         # What a pool on racks asks for is held against the racks' own servers: IF-RCK-008.
         if cloud == "racks" or (name, cloud) in seen or machine_of(cloud, region, pool) is not None:
             continue

@@ -48,6 +48,11 @@ class ExistingNetwork(Input):
 Network = Annotated[NewNetwork | ExistingNetwork, Field(discriminator="kind")]
 
 
+AddonName = Literal[
+    "vpc-cni", "kube-proxy", "eks-pod-identity-agent", "coredns", "aws-ebs-csi-driver", "eks-node-monitoring-agent"
+]
+
+
 class Cluster(Input):
     """The cell's Kubernetes cluster."""
 
@@ -81,6 +86,15 @@ class Cluster(Input):
     group is made; a later one does not roll nodes by itself, but EKS takes the newest of that day whenever the launch
     template or `kubernetes` changes. Write it for GPU nodes, and raise it in the same change as those: the provider
     sends a release to EKS only when it changes.
+    """
+    addons: dict[
+        AddonName,
+        Annotated[
+            str, matching(r"^v\d+\.\d+\.\d+-eksbuild\.\d+$", "write a version of EKS's, like v1.22.4-eksbuild.1")
+        ],
+    ] = {}
+    """Versions of EKS's add-ons in a cluster of ours, by name: `{vpc-cni: v1.22.4-eksbuild.1}`. Default, each: EKS's
+    default for `kubernetes`, looked up by every plan, so it changes with `kubernetes`, and when AWS names another one.
     """
 
 

@@ -203,6 +203,17 @@ Pool = Annotated[DisaggregatedPool | AggregatedPool | SharedPool, Field(discrimi
 Generation = Annotated[int, Field(ge=1, le=99)]
 
 
+class FormerGroups(Input):
+    """Node groups of a pool as they were made, while newer ones take their place."""
+
+    generation: Generation
+    """The one before; below `generation` of the pool."""
+    instance: str
+    """Machine type of its nodes. What the pool asks for now is the newer groups'."""
+    capacity: Capacity
+    """How its nodes are bought. What the pool or its place in the cell says now is the newer groups'."""
+
+
 class PoolInCell(Input):
     """A pool placed in a cell, and what differs there."""
 
@@ -220,5 +231,7 @@ class PoolInCell(Input):
     """Generation of its node groups, on AWS: another number makes new groups under new names (`chat-decode-g2`).
     Default: 1, which has no suffix.
     """
-    former_generation: Generation | None = None
-    """Generation that still stands beside it and takes no new pods, until it is empty. Default: none."""
+    former: FormerGroups | None = None
+    """Groups that still stand beside it, as they were made; they take no new pods. Remove it when they are empty.
+    `inferfab upgrade plan ENV --to generation:POOL` writes it. Default: none.
+    """

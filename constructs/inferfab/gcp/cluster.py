@@ -113,8 +113,9 @@ class GkeCluster(Construct):
             deletion_protection=spec.protected,
             lifecycle=Lifecycle(
                 prevent_destroy=spec.protected,
-                # The channel raises it; going back is refused.
-                ignore_changes=["min_master_version"],
+                # The channel raises the version; going back is refused. Windows and exclusions are set by hand
+                # (docs/upgrades.md), and an apply must not take them away.
+                ignore_changes=["min_master_version", "maintenance_policy"],
             ),
             depends_on=list(after),
         )

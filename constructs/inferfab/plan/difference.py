@@ -324,12 +324,12 @@ def _nodes(fleet: FleetPlan) -> View:
         found[(subject, "instance")] = group.instance
         if group.generation > 1:
             found[(subject, "generation")] = str(group.generation)
-        if group.former_generation:
-            found[(subject, "generation beside it")] = str(group.former_generation)
+        if group.former:
+            found[(subject, "generation beside it")] = (
+                f"{group.former.generation}: {group.former.instance}, {_bought(group.former)}"
+            )
         found[(subject, "nodes min/desired/max")] = f"{group.nodes.min}/{group.nodes.desired}/{group.nodes.max}"
-        found[(subject, "capacity")] = group.capacity.kind + (
-            f" {group.capacity.id}" if hasattr(group.capacity, "id") else ""
-        )
+        found[(subject, "capacity")] = _bought(group)
     for pool in fleet.pools:
         for role in pool.roles:
             subject = f"{pool.cell}/{pool.name}/{role.role}"
@@ -341,6 +341,10 @@ def _nodes(fleet: FleetPlan) -> View:
             for model, count in pool.shared.packing.instances.items():
                 found[(f"{pool.cell}/{pool.name}", f"instances of {model}")] = str(count)
     return found
+
+
+def _bought(group: NodeGroupPlan) -> str:
+    return group.capacity.kind + (f" {group.capacity.id}" if hasattr(group.capacity, "id") else "")
 
 
 def _serving(fleet: FleetPlan) -> View:

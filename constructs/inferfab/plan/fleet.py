@@ -83,6 +83,8 @@ class CellPlan(Record):
     cluster_exists: bool
     kubernetes: str
     ami_release: str | None
+    addon_versions: dict[str, str] = {}
+    """Pins of EKS's add-ons by name; the others are EKS's defaults for ``kubernetes``."""
     network: NetworkPlan
     fabric: CellFabricPlan
     racks: RacksPlan | None = None
@@ -441,6 +443,7 @@ def _cell(
         cluster_exists=cell.cluster.existing is not None,
         kubernetes=cell.cluster.kubernetes,
         ami_release=cell.cluster.ami_release,
+        addon_versions=dict(cell.cluster.addons),
         network=network,
         fabric=fabric,
         racks=racks,

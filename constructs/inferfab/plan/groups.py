@@ -27,6 +27,7 @@ def group_of_role(pool: str, role: RolePlan, place: Place, model: ModelPlan) -> 
     gpus_on_node, gpus_per_worker = place.machine.gpu_count, role.parallelism.gpus
     per_node, per_worker = workers_on_node(gpus_on_node, gpus_per_worker)
     nodes = role.workers.map(lambda n: nodes_for(n, gpus_on_node, gpus_per_worker))
+    former = group_of_role(pool, role, place.former, model) if place.former else None
     return node_group(
         pool,
         role.role,
@@ -36,6 +37,7 @@ def group_of_role(pool: str, role: RolePlan, place: Place, model: ModelPlan) -> 
         nodes_per_worker=per_worker,
         idle=nodes.desired * gpus_on_node - role.workers.desired * gpus_per_worker,
         model_bytes=model.weights_bytes + model.draft_weights_bytes,
+        former=former,
     )
 
 
@@ -50,10 +52,12 @@ def node_group(
     idle: int,
     model_bytes: int,
     cut: bool = False,
+    former: NodeGroupPlan | None = None,
 ) -> NodeGroupPlan:
     """
     :param model_bytes: of the models that its nodes hold.
     :param cut: its GPUs are cut by MIG, in the layout that has the group's name.
+    :param former: the group of an older generation that stands beside it.
     """
     machine, where = place.machine, place.context
     max_pods = machine.max_pods_with_rdma if place.fabric == "efa" else machine.max_pods
@@ -81,7 +85,7 @@ def node_group(
         idle_gpus=idle,
         capacity=place.capacity,
         generation=place.generation,
-        former_generation=place.former_generation,
+        former=former,
         labels=labels,
         taints={"nvidia.com/gpu": "true:NoSchedule", "inferfab/pool": f"{pool}:NoSchedule"},
         arch=machine.arch,

@@ -41,7 +41,8 @@ class Place(Record):
     fabric: FabricKind
     capacity: PlannedCapacity
     generation: int = 1
-    former_generation: int | None = None
+    former: "Place | None" = None
+    """What an older generation of its node groups was made with, while it stands."""
 
 
 def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], where: PoolContext) -> Place:
@@ -67,7 +68,13 @@ def place_pool(pool: Pool, here: PoolInCell | None, workers: list[Workers], wher
     placed = _placed(where, machine, pool, biggest, (here and here.capacity) or pool.capacity)
     if here is None:
         return placed
-    return placed.model_copy(update={"generation": here.generation, "former_generation": here.former_generation})
+    former = None
+    if here.former is not None:
+        kept = instances(where.cell.cloud)[here.former.instance]
+        former = _placed(where, kept, pool, biggest, here.former.capacity).model_copy(
+            update={"generation": here.former.generation}
+        )
+    return placed.model_copy(update={"generation": here.generation, "former": former})
 
 
 def _placed(where: PoolContext, machine: InstanceType, pool: Pool, biggest: int, capacity: PlannedCapacity) -> Place:

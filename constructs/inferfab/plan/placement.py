@@ -61,8 +61,8 @@ class NodeGroupPlan(Record):
     """Network interfaces of a node."""
     generation: PositiveInt = 1
     """Of the group in the cloud, whose name ends in it from 2 on."""
-    former_generation: PositiveInt | None = None
-    """Group that still stands beside it, tainted, until its nodes are empty."""
+    former: "NodeGroupPlan | None" = None
+    """Group of an older generation that still stands beside it, tainted, until its nodes are empty: as it was made."""
 
     @property
     def drains_at(self) -> str | None:
@@ -80,7 +80,7 @@ class NodeGroupPlan(Record):
     @property
     def former_name(self) -> str | None:
         """Name of the group that it takes the place of; None if there is none."""
-        return f"{self.name}{suffix_of(self.former_generation)}" if self.former_generation else None
+        return self.former.cloud_name if self.former else None
 
     @property
     def gpus(self) -> Bounds:

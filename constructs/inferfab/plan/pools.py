@@ -183,9 +183,14 @@ def _plan_shared_pool(
     idle = nodes.desired * machine.gpu_count - used
     cut = shared.mig_layout is not None
     size = sum(models[m.model].weights_bytes + models[m.model].draft_weights_bytes for m in pool.models)
-    group = node_group(
-        name, "shared", place, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut, model_bytes=size
-    )
+
+    def group_at(spot: Place) -> NodeGroupPlan:
+        return node_group(
+            name, "shared", spot, nodes, workers_per_node=0, nodes_per_worker=1, idle=idle, cut=cut, model_bytes=size,
+            former=group_at(spot.former) if spot.former else None,
+        )  # fmt: skip
+
+    group = group_at(place)
     return PlacedPool(
         pool=PoolPlan(
             cell=where.cell_name,

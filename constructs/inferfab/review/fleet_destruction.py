@@ -106,17 +106,21 @@ def _cell(fleet: FleetPlan, cell: CellPlan, action: Action, reason: str, because
 
 
 def _groups(fleet: FleetPlan, cell: CellPlan, now: CellPlan) -> Iterator[Destruction]:
-    kept = {g.name: g for g in now.node_groups}
+    formers = {g.former.cloud_name: g.former for g in now.node_groups if g.former}
+    kept = {g.cloud_name: g for g in now.node_groups} | formers
     for group in cell.node_groups:
-        new = kept.get(group.name)
+        new = kept.get(group.cloud_name)
         if new is None:
-            yield _group(fleet, group, "delete", "its pool or role is no longer in the cell", ())
+            newer = next((g.cloud_name for g in now.node_groups if g.name == group.name), None)
+            why = f"{newer} takes its place at once" if newer else "its pool or role is no longer in the cell"
+            yield _group(fleet, group, "delete", why, ("generation",) if newer else ())
             continue
         replaced = _replaces(group, new)
         if replaced:
             yield _group(fleet, group, "replace", "the node group cannot be changed in place", replaced)
             continue
-        rolled = _rolls(cell, now, group, new)
+        # A former group lets go of the cell's versions.
+        rolled = _rolls(cell, cell if group.cloud_name in formers else now, group, new)
         if rolled:
             yield _group(fleet, group, "roll nodes", "its nodes are replaced one after another", rolled)
         elif new.nodes.desired < group.nodes.desired:

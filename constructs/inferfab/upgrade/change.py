@@ -31,9 +31,11 @@ def changed(text: str, targets: tuple[Target, ...], fleet: FleetPlan) -> Tree:
             tree["engine"].pop("vllm", None)
         for name, cell in tree["cells"].items():
             planned = next(one for one in fleet.cells if one.name == name)
-            if target.kind == "kubernetes" and planned.kubernetes != target.version:
+            # Google raises its clusters by their channel: the file follows.
+            if target.kind == "kubernetes" and planned.kubernetes != target.version and planned.cloud != "gcp":
                 cluster = cell["cluster"] = {**(cell.get("cluster") or {}), "kubernetes": target.version}
-                # A release belongs to one version of Kubernetes.
+                # Pins belong to one version of Kubernetes.
+                cluster.pop("addons", None)
                 if not any(other.kind == "ami" for other in targets):
                     cluster.pop("ami_release", None)
             elif target.kind == "ami" and planned.cloud == "aws":
@@ -41,8 +43,18 @@ def changed(text: str, targets: tuple[Target, ...], fleet: FleetPlan) -> Tree:
             elif target.kind == "generation" and has_generations(planned, target.name):
                 here = cell["pools"][target.name] or {}
                 now = here.get("generation", 1)
-                cell["pools"][target.name] = {**here, "generation": now + 1, "former_generation": now}
+                cell["pools"][target.name] = {**here, "generation": now + 1, "former": former_of(planned, target.name)}
     return tree
+
+
+def former_of(cell: CellPlan, pool: str) -> Tree:
+    """What `former` has to say of the pool's groups as they are planned now; all of a pool's are bought alike."""
+    group = next(one for one in cell.node_groups if one.pool == pool)
+    return {
+        "generation": group.generation,
+        "instance": group.instance,
+        "capacity": group.capacity.model_dump(mode="json", exclude_unset=True) | {"kind": group.capacity.kind},
+    }
 
 
 def has_generations(cell: CellPlan, pool: str) -> bool:

@@ -4,24 +4,27 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from inferfab.catalog.charts import Chart, chart_problems, charts
 from inferfab.catalog.engines import engine_pairs
 from inferfab.catalog.kubernetes import kubernetes_versions, minor
-from inferfab.catalog.upgrade_times import upgrade_times
 from inferfab.plan.difference import difference
 from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.placement import NodeGroupPlan
-from inferfab.plan.quantities import Range
 from inferfab.synthesis import synthesize
 from inferfab.upgrade.change import After, changed, has_generations
-from inferfab.upgrade.keeps import keeps
+from inferfab.upgrade.commands import Resources, folder, is_fixed, minutes, traffic_away, traffic_back
+from inferfab.upgrade.commands import target as target_word
+from inferfab.upgrade.generations import generation_steps
+from inferfab.upgrade.nodes import node_steps
 from inferfab.upgrade.steps import Step, Upgrade
 from inferfab.upgrade.target import Target
 
-_OUT = "cdktf.out"
+_PINNED = (
+    "charts are pinned by inferfab's releases, not by the environment: what it writes into a chart was tested against "
+    "that version; in a checkout of inferfab the pin is in catalog/data/charts.yaml, and its tests say what breaks"
+)
 _UNPROVEN = (
     "no step was taken against a cloud here: orders are those of EKS's and the charts' own documents",
     "minutes are estimates but for the cold start, which was measured once",
@@ -64,6 +67,9 @@ def upgrade(text: str, fleet: FleetPlan, targets: tuple[Target, ...]) -> Upgrade
 def _blocked(fleet: FleetPlan, target: Target) -> Iterator[str]:
     """What forbids a target: version skew, charts that do not support it, facts that nobody has."""
     if target.kind == "kubernetes":
+        other = [cell for cell in fleet.cells if cell.kubernetes != target.version]
+        if all(cell.cloud == "gcp" for cell in other):
+            yield from (_channel_words(cell, target.version) for cell in other)
         for cell in fleet.cells:
             now, then = minor(cell.kubernetes), minor(target.version)
             if then < now:
@@ -104,7 +110,7 @@ def _unsupported(names: list[str], version: str) -> list[str]:
     return [problem for name in names for problem in chart_problems([name], version)]
 
 
-def _resources(fleet: FleetPlan) -> dict[str, dict[str, dict[str, Any]]]:
+def _resources(fleet: FleetPlan) -> dict[str, Resources]:
     """Resources of every stack by type and name."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
@@ -124,12 +130,13 @@ def _by_traffic(fleet: FleetPlan) -> list[CellPlan]:
     return sorted(fleet.cells, key=lambda cell: (cell.traffic_share, cell.name))
 
 
-def _steps(
-    before: FleetPlan, after: FleetPlan, target: Target, stacks: dict[str, dict[str, dict[str, Any]]]
-) -> Iterator[Step]:
+def _steps(before: FleetPlan, after: FleetPlan, target: Target, stacks: dict[str, Resources]) -> Iterator[Step]:
     name = after.ownership.name
     if target.kind in ("kubernetes", "ami", "generation"):
         for cell in _by_traffic(after):
+            if target.kind == "kubernetes" and cell.cloud == "gcp" and cell.kubernetes != target.version:
+                yield _by_channel(after, cell, target)
+                continue
             was = next(c for c in before.cells if c.name == cell.name)
             if target.kind == "kubernetes" and was.kubernetes == cell.kubernetes:
                 continue
@@ -144,33 +151,35 @@ def _steps(
         yield from _engine_steps(before, after, target)
 
 
-def _of_cell(
-    fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]
-) -> Iterator[Step]:
+def _of_cell(fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: Resources) -> Iterator[Step]:
     if target.kind == "kubernetes":
         yield _control_plane(fleet, was, cell, target, resources)
         if cell.cloud == "aws":
-            yield _addons(fleet, cell, resources)
+            if not cell.cluster_exists:
+                yield _addons(fleet, cell, resources)
             yield _platform(fleet, cell)
     if target.kind == "generation":
-        yield from _generation(fleet, cell, target, resources)
+        yield from generation_steps(fleet, was, cell, target.name, resources)
     else:
+        addons = target.kind == "kubernetes" and cell.cloud == "aws" and not cell.cluster_exists
         edit = f"cells.{cell.name}.cluster.ami_release: {target.version}" if target.kind == "ami" else ""
         groups = _least_important_first(fleet, cell)
         if target.kind == "ami":
             # Owned servers have a system of their own.
             groups = [group for group in groups if group.capacity.kind != "owned"]
-        for number, group in enumerate(groups):
-            yield _nodes(fleet, cell, group, resources, edit if number == 0 else "")
+        yield from node_steps(fleet, was, cell, groups, resources, edit)
         yield Step(
             where=cell.name,
-            title="The rest of the stack: system nodes, and what nobody named",
+            title="The rest of the stack: system nodes"
+            + (", then the add-ons for DNS, disks and monitoring" if addons else ""),
             edit="" if groups else edit,
             commands=(
                 *((f"inferfab synth {fleet.ownership.name}",) if edit and not groups else ()),
-                f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply",
+                f"terraform -chdir={folder(fleet, cell, 'foundation')} apply",
             ),
-            notes=("read its plan: nothing is left in it but system nodes and tags",),
+            notes=(
+                f"read its plan: nothing is left in it but system nodes{', those add-ons' if addons else ''} and tags",
+            ),
         )
     yield Step(
         where=cell.name,
@@ -179,17 +188,33 @@ def _of_cell(
     )
 
 
-def _control_plane(
-    fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]
-) -> Step:
+def _channel_words(cell: CellPlan, version: str) -> str:
+    """What to do instead, in one line."""
+    assert cell.gcp is not None
+    return (
+        f"{cell.name} is in Google's channel, which raises control plane and nodes; to have {version} sooner: gcloud "
+        f"container clusters upgrade {cell.gcp.cluster} --zone {cell.zone} --master --cluster-version {version}, "
+        f'then write cells.{cell.name}.cluster.kubernetes: "{version}"'
+    )
+
+
+def _by_channel(fleet: FleetPlan, cell: CellPlan, target: Target) -> Step:
+    return Step(
+        where=cell.name,
+        title=f"Nothing by Terraform: Google's channel takes it to {target.version}",
+        notes=(
+            _channel_words(cell, target.version),
+            "its node pools follow by themselves, a node at a time, in the cluster's maintenance window "
+            "(docs/upgrades.md, Google Cloud)",
+        ),
+    )
+
+
+def _control_plane(fleet: FleetPlan, was: CellPlan, cell: CellPlan, target: Target, resources: Resources) -> Step:
     commands = [
         f"inferfab synth {fleet.ownership.name}",
-        f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply"
-        + "".join(
-            _target(kind, key)
-            for kind in ("aws_eks_cluster", "google_container_cluster")
-            for key in resources.get(kind, ())
-        ),
+        f"terraform -chdir={folder(fleet, cell, 'foundation')} apply"
+        + "".join(target_word(kind, key) for kind in ("aws_eks_cluster",) for key in resources.get(kind, ())),
     ]
     if cell.cloud == "aws":
         commands.insert(0, f"aws eks list-insights --cluster-name {cell.cluster} --region {cell.region}")
@@ -200,6 +225,9 @@ def _control_plane(
         notes.append(
             f"take ami_release ({was.ami_release}) out, or pin one of {target.version}: it belongs to a version"
         )
+    if was.addon_versions:
+        pinned = ", ".join(f"{name} {version}" for name, version in was.addon_versions.items())
+        notes.append(f"take cluster.addons ({pinned}) out, or pin versions for {target.version}")
     if cell.cluster_exists:
         notes.append(f"the cluster {cell.cluster} is somebody else's: its owner upgrades it, this step is theirs")
     return Step(
@@ -207,19 +235,31 @@ def _control_plane(
         title=f"Control plane to {target.version}",
         edit=f'cells.{cell.name}.cluster.kubernetes: "{target.version}"',
         commands=tuple(commands),
-        minutes=_minutes("control_plane"),
+        minutes=minutes("control_plane"),
         notes=tuple(notes),
     )
 
 
-def _addons(fleet: FleetPlan, cell: CellPlan, resources: dict[str, dict[str, Any]]) -> Step:
-    names = sorted(resources.get("aws_eks_addon", ()), key=lambda key: (not key.startswith("network"), key))
-    words = "".join(_target("aws_eks_addon", key) for key in names)
+_AFTER_NODES = ("coredns", "aws-ebs-csi-driver", "eks-node-monitoring-agent")
+"""Add-ons that wait for system nodes in the stack: naming one would roll those first."""
+
+
+def _addons(fleet: FleetPlan, cell: CellPlan, resources: Resources) -> Step:
+    """Those that nodes need; the others come with the system nodes, at the end."""
+    words = "".join(
+        target_word("aws_eks_addon", key)
+        for key, body in resources.get("aws_eks_addon", {}).items()
+        if body["addon_name"] not in _AFTER_NODES
+    )
     return Step(
         where=cell.name,
-        title="Add-ons: network first, then DNS and disks",
-        commands=(f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply{words}",),
-        minutes=_minutes("addons"),
+        title="Add-ons that nodes need: network, kube-proxy, Pod Identity",
+        commands=(f"terraform -chdir={folder(fleet, cell, 'foundation')} apply{words}",),
+        minutes=minutes("addons"),
+        notes=(
+            f"to EKS's defaults for {cell.kubernetes}, or what `cluster.addons` pins; the plan shows from what to what",
+            "DNS, disks and node monitoring come with the system nodes below",
+        ),
     )
 
 
@@ -227,8 +267,8 @@ def _platform(fleet: FleetPlan, cell: CellPlan) -> Step:
     return Step(
         where=cell.name,
         title="Platform: the cluster autoscaler's minor is the cluster's",
-        commands=(f"terraform -chdir={_folder(fleet, cell, 'platform')} apply",),
-        minutes=_minutes("charts"),
+        commands=(f"terraform -chdir={folder(fleet, cell, 'platform')} apply",),
+        minutes=minutes("charts"),
     )
 
 
@@ -238,122 +278,20 @@ def _least_important_first(fleet: FleetPlan, cell: CellPlan) -> list[NodeGroupPl
     return sorted(cell.node_groups, key=lambda g: (-rank[tier[g.pool]], g.name))
 
 
-def _is_fixed(group: NodeGroupPlan) -> bool:
-    return group.capacity.kind in ("reservation", "capacity_block", "owned")
-
-
-def _nodes(
-    fleet: FleetPlan, cell: CellPlan, group: NodeGroupPlan, resources: dict[str, dict[str, Any]], edit: str
-) -> Step:
-    """One node at a time: beside the old one where there is capacity, in its place where there is none."""
-    fixed = _is_fixed(group)
-    notes = []
-    if group.capacity.kind == "owned":
-        notes.append("owned servers: drain, reinstall and join one at a time; Terraform does not reach them")
-    elif fixed:
-        notes.append(
-            f"{group.capacity.kind.replace('_', ' ')} with exactly its machines: no surge, so each node is drained "
-            "before its successor starts; blue/green has no machine to stand on"
-        )
-    else:
-        notes.append("the new node is there before the old one is drained; that needs quota and capacity for one more")
-    if not group.nodes.desired:
-        notes.append("no node at the desired size: only what the autoscaler started is replaced")
-    words = "".join(
-        _target("aws_eks_node_group", key)
-        for key, body in resources.get("aws_eks_node_group", {}).items()
-        if body.get("node_group_name") == group.cloud_name
-    )
-    # A worker over several nodes is gone with each of them in turn: it comes back once all are there.
-    return Step(
-        where=cell.name,
-        title=f"Nodes of {group.cloud_name} ({group.nodes.desired}, one at a time)",
-        edit=edit,
-        commands=() if group.capacity.kind == "owned" else (
-            *((f"inferfab synth {fleet.ownership.name}",) if edit else ()),
-            f"terraform -chdir={_folder(fleet, cell, 'foundation')} apply{words}",
-        ),
-        keeps=keeps(fleet, cell, {group.name: 1}) if fixed and group.nodes.desired else (),
-        minutes=_minutes("cold_start", max(1, group.nodes.desired)),
-        notes=tuple(notes),
-    )  # fmt: skip
-
-
-def _generation(
-    fleet: FleetPlan, cell: CellPlan, target: Target, resources: dict[str, dict[str, Any]]
-) -> Iterator[Step]:
-    """A new group beside the old one, then the old one's pods, then the old one."""
-    groups = [g for g in cell.node_groups if g.pool == target.name]
-    first = groups[0]
-    folder = _folder(fleet, cell, "foundation")
-    path = f"cells.{cell.name}.pools.{target.name}"
-    fixed = [g for g in groups if _is_fixed(g)]
-    if fixed:
-        yield Step(
-            where=cell.name,
-            title=f"Take the traffic of {target.name} away: its capacity is exactly reserved",
-            edit=f"routing: the weight of {cell.name} to 0 (or let the tier spill)",
-            commands=tuple(
-                f"aws eks update-nodegroup-config --cluster-name {cell.cluster} --region {cell.region} "
-                f"--nodegroup-name {g.former_name} --scaling-config minSize=0,maxSize={g.nodes.max},desiredSize=0"
-                for g in fixed
-            ),
-            keeps=keeps(fleet, cell, {g.name: g.nodes.desired for g in fixed}),
-            notes=("blue/green is impossible: the machines of the old group are the new one's",),
-        )
-    words = "".join(
-        _target("aws_eks_node_group", key)
-        for key, body in resources.get("aws_eks_node_group", {}).items()
-        if body.get("node_group_name") in {g.cloud_name for g in groups}
-    )
-    yield Step(
-        where=cell.name,
-        title=f"New group {', '.join(g.cloud_name for g in groups)} beside "
-        f"{', '.join(str(g.former_name) for g in groups)}",
-        edit=f"{path}: {{generation: {first.generation}, former_generation: {first.former_generation}}}",
-        commands=(f"inferfab synth {fleet.ownership.name}", f"terraform -chdir={folder} apply{words}"),
-        minutes=_minutes("cold_start", 1),
-        notes=() if fixed else (
-            f"{sum(g.nodes.desired for g in groups)} more nodes until the old ones are gone: quota, capacity and money",
-        ),
-    )  # fmt: skip
-    yield Step(
-        where=cell.name,
-        title="Taint the old group, then move its pods, one node at a time",
-        commands=(
-            f"terraform -chdir={folder} apply",
-            *(
-                f"kubectl drain --ignore-daemonsets --delete-emptydir-data --timeout=45m "
-                f"--selector eks.amazonaws.com/nodegroup={g.former_name}"
-                for g in groups
-            ),
-        ),
-        keeps=() if fixed else keeps(fleet, cell, {g.name: 1 for g in groups}),
-        minutes=_minutes("cold_start", max(1, *(g.nodes.desired for g in groups))),
-        notes=("budgets let one pod of a component go at a time; requests in flight end first",),
-    )
-    yield Step(
-        where=cell.name,
-        title="Take the old group away",
-        edit=f"{path}: {{generation: {first.generation}}}",
-        commands=(
-            *(f"kubectl get nodes --selector eks.amazonaws.com/nodegroup={g.former_name}" for g in groups),
-            f"inferfab synth {fleet.ownership.name}",
-            f"terraform -chdir={folder} apply",
-        ),
-        notes=("a deleted node group is destroyed: the review of that change needs the label inferfab:allow-destroy",),
-    )
-
-
 def _chart_steps(fleet: FleetPlan, chart: Chart, target: Target) -> Iterator[Step]:
     name = fleet.ownership.name
-    pin = f"catalog/data/charts.yaml: {target.name}.version: {target.version} (now {chart.version})"
+    pinned = target.version == chart.version
     yield Step(
         where=name,
-        title="Pin the version, read what it changes",
-        edit=pin,
+        title=f"This release of inferfab pins {target.name} {chart.version}: read what it changes"
+        if pinned
+        else f"Install a release of inferfab that pins {target.name} {target.version} (this one has {chart.version})",
         commands=(f"inferfab images {name} --format json --out images.json", f"inferfab synth {name}"),
-        notes=(f"installed because: {chart.why}", *chart.traps),
+        notes=(
+            *(() if pinned else (_PINNED,)),
+            f"installed because: {chart.why}",
+            *chart.traps,
+        ),
     )
     for cell in _by_traffic(fleet):
         if chart.crds and chart.crds.upgraded == "by hand":
@@ -374,8 +312,8 @@ def _chart_steps(fleet: FleetPlan, chart: Chart, target: Target) -> Iterator[Ste
         yield Step(
             where=cell.name,
             title=f"Release {chart.release}" + (f", whose CRDs come {chart.crds.upgraded}" if chart.crds else ""),
-            commands=(f"terraform -chdir={_folder(fleet, cell, 'platform')} apply",),
-            minutes=_minutes("charts"),
+            commands=(f"terraform -chdir={folder(fleet, cell, 'platform')} apply",),
+            minutes=minutes("charts"),
             notes=("GPU nodes are not recreated; their pods of this chart are replaced",),
         )
         yield Step(
@@ -399,29 +337,23 @@ def _engine_steps(before: FleetPlan, after: FleetPlan, target: Target) -> Iterat
         yield Step(
             where=cell.name,
             title="Operator of Dynamo, whose CRDs come with it",
-            commands=(f"terraform -chdir={_folder(after, cell, 'platform')} apply",),
-            minutes=_minutes("charts"),
+            commands=(f"terraform -chdir={folder(after, cell, 'platform')} apply",),
+            minutes=minutes("charts"),
             notes=("an operator serves graphs of the version before it",),
         )
         was = next(c for c in before.cells if c.name == cell.name)
         old = {g.name for g in was.serving.graphs}
         new = [g for g in cell.serving.graphs if g.name not in old]
-        fixed = {g.name: g.nodes.desired for g in cell.node_groups if _is_fixed(g)}
+        fixed = {g.name: g.nodes.desired for g in cell.node_groups if is_fixed(g)}
         moving = {part.node_group for g in new for part in g.components if part.node_group}
         lost = {group: nodes for group, nodes in fixed.items() if group in moving}
         if lost:
-            yield Step(
-                where=cell.name,
-                title="Take the cell's traffic away: new graphs need the machines that the old ones hold",
-                edit=f"routing: the weight of {cell.name} to 0",
-                commands=(f"terraform -chdir={_OUT}/stacks/{name}-global apply",),
-                keeps=keeps(after, cell, lost),
-            )
+            yield traffic_away(after, cell, lost, "new graphs need the machines that the old ones hold")
         yield Step(
             where=cell.name,
             title=f"Graphs: {len(new)} new beside the old, {len(cell.serving.graphs) - len(new)} in place",
-            commands=(f"terraform -chdir={_folder(after, cell, 'serving')} apply",),
-            minutes=_minutes("cold_start", 1),
+            commands=(f"terraform -chdir={folder(after, cell, 'serving')} apply",),
+            minutes=minutes("cold_start", 1),
             notes=("a new graph's frontends join the Service only when they can answer",),
         )
         gone = sorted(old - {g.name for g in cell.serving.graphs})
@@ -434,16 +366,5 @@ def _engine_steps(before: FleetPlan, after: FleetPlan, target: Target) -> Iterat
                     *(f"kubectl delete dynamographdeployment --namespace {SERVING_NAMESPACE} {one}" for one in gone),
                 ),
             )
-
-
-def _folder(fleet: FleetPlan, cell: CellPlan, part: str) -> str:
-    return f"{_OUT}/stacks/{fleet.ownership.name}-{cell.name}-{part}"
-
-
-def _target(kind: str, key: str) -> str:
-    return f" -target={kind}.{key}"
-
-
-def _minutes(row: str, times: int = 1) -> Range:
-    found = upgrade_times()[row]
-    return Range(low=found.low_minutes * times, high=found.high_minutes * times)
+        if lost:
+            yield from traffic_back(after, cell)

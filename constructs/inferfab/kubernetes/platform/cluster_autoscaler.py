@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from inferfab.catalog.kubernetes import kubernetes_versions
+from inferfab.plan.autoscaling.provisioning import AUTOSCALER_REPLICAS
 from inferfab.plan.draining import DRAIN_SECONDS
 from inferfab.plan.service_accounts import service_accounts
 from inferfab.record import Record
@@ -57,7 +58,7 @@ class ClusterAutoscalerSpec(Record):
             },
             "image": {"tag": known[self.kubernetes].autoscaler_image_tag},
             "rbac": {"serviceAccount": {"create": True, "name": self.service_account}},
-            "replicaCount": 2,
+            "replicaCount": AUTOSCALER_REPLICAS,
             "extraArgs": {
                 "expander": self.expander,
                 # Off is a text: a chart that drops the value of a plain false would turn the flag on.

@@ -37,7 +37,7 @@ def _step(number: int, step: Step) -> list[str]:
         )
         if not one.left_in_cell:
             lines.append(
-                "     nothing of it is left in the cell: send its traffic elsewhere first (spill, or weight 0)"
+                "     nothing of it is left in the cell: send its traffic elsewhere first (spill, or traffic_share: 0)"
             )
     if not step.keeps and step.commands:
         lines.append("   every tier keeps all of its capacity")
