@@ -62,12 +62,16 @@ def write_command(
     from inferfab.cli.locate import locate
     from inferfab.cli.output import Refused, write_whole
     from inferfab.render.rollout import NotAWorkflow, rollout_files
+    from inferfab.render.text.rollout import raised_words
 
     fleet, rollout = _planned(env)
     try:
         files = rollout_files(fleet, rollout, file=locate(env).as_posix(), runner=runner)
     except NotAWorkflow as error:
         raise Refused(str(error)) from error
+    for part in rollout.cells:
+        if part.raised:
+            typer.echo(f"note: {raised_words(part)}", err=True)
     for path, text in files.items():
         write_whole(out / path, text)
         typer.echo(f"wrote {out / path}", err=True)
@@ -103,7 +107,8 @@ def shares_command(
     step = next((s for s in part.steps if s.share_percent == percent), None)
     if step is None:
         known = ", ".join(str(s.share_percent) for s in part.steps)
-        raise typer.BadParameter(f"{cell} has no step of {percent} %; one of: {known}", param_hint="--percent")
+        why = f" ({part.raised})" if part.raised else ""
+        raise typer.BadParameter(f"{cell} has no step of {percent} %; one of: {known}{why}", param_hint="--percent")
     tree = load(locate(env)).source.tree
     cells = {name: {**body, "traffic_share": step.traffic_shares[name]} for name, body in tree["cells"].items()}
     head = f"# Written by `inferfab rollout shares`: {cell} at {percent} % of its share.\n"
