@@ -113,4 +113,17 @@ def _one(view: StackView, stack: str, type_: str, own: str) -> Looked:
 def imports_file(looked: Sequence[Looked]) -> str:
     """The blocks of one stack, as Terraform and OpenTofu read them."""
     blocks = [{"to": one.address, "id": one.import_id} for one in looked if one.state == "found"]
-    return json.dumps({"import": blocks}, indent=2) + "\n"
+    return json.dumps({"//": _MARK, "import": blocks}, indent=2) + "\n"
+
+
+_MARK = "Written by `inferfab import --write`, which replaces it."
+"""Terraform and OpenTofu read nothing in `//` (JSON configuration syntax, comment properties)."""
+
+
+def is_ours(text: str) -> bool:
+    """Whether :func:`imports_file` wrote it."""
+    try:
+        there = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(there, dict) and there.get("//") == _MARK

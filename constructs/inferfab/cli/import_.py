@@ -34,9 +34,9 @@ def import_command(
     """
     import json
 
-    from inferfab.adopt.imports import FILE, UnreadableStacks, imports_file, look, stacks_in
+    from inferfab.adopt.imports import FILE, UnreadableStacks, imports_file, is_ours, look, stacks_in
     from inferfab.cli.fleet import sound_plan
-    from inferfab.cli.output import Refused, deliver, rendered, write_whole
+    from inferfab.cli.output import Refused, deliver, refuse_foreign, rendered, write_whole
     from inferfab.cli.preflight import reader_of, refusing
     from inferfab.preflight.preflight import refuse_other_account
     from inferfab.render.text.imports import print_imports
@@ -53,11 +53,13 @@ def import_command(
         refuse_other_account(fleet, reader)
         looked = look(documents, reader)
     written = []
+    for name in documents if write else ():
+        refuse_foreign(stacks / "stacks" / name / FILE, is_ours)
     for name in documents:
         found = [one for one in looked if one.stack == name and one.state == "found"]
         path = stacks / "stacks" / name / FILE
         if write and found:
-            write_whole(path, imports_file(found))
+            write_whole(path, imports_file(found), ours=is_ours)
             written.append(path)
         elif write:
             # Of an earlier run: what it names is not there any more.

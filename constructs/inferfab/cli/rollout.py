@@ -60,7 +60,7 @@ def write_command(
     Example: `inferfab rollout write prod`
     """
     from inferfab.cli.locate import locate
-    from inferfab.cli.output import Refused, write_whole
+    from inferfab.cli.output import Refused, refuse_foreign, write_whole
     from inferfab.render.rollout import NotAWorkflow, rollout_files
     from inferfab.render.text.rollout import raised_words
 
@@ -72,9 +72,15 @@ def write_command(
     for part in rollout.cells:
         if part.raised:
             typer.echo(f"note: {raised_words(part)}", err=True)
+    for path in files:
+        refuse_foreign(out / path, _ours)
     for path, text in files.items():
-        write_whole(out / path, text)
+        write_whole(out / path, text, ours=_ours)
         typer.echo(f"wrote {out / path}", err=True)
+
+
+def _ours(text: str) -> bool:
+    return any("Written by `inferfab rollout write" in line for line in text.splitlines()[:3])
 
 
 @app.command("shares")
