@@ -31,6 +31,8 @@ def manifest_of(folder: Path) -> str:
     :raises UnusableFolder: if there is no ``config.json``, a name cannot stand in a line, a file cannot be read, or
         something is there that is no file: a manifest never leaves out what an engine might read.
     """
+    if not folder.is_dir():
+        raise UnusableFolder(f"there is no folder {folder}")
     if not (folder / "config.json").is_file():
         raise UnusableFolder(f"{folder} holds no config.json: it is no model")
     names = sorted(_names(folder))

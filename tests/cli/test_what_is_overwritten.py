@@ -128,3 +128,8 @@ def test_links_to_files_are_read_as_the_hubs_cache_has_them(run: Run, model: Pat
     (model / ".cache").symlink_to("nowhere")
     assert run("checksum", str(model))[0] == 0
     assert "weights.safetensors" in (model / "MANIFEST.sha256").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("checksum", str(tmp_path / "nope"))
+    assert code == 1 and "there is no folder" in err and "config.json" not in err

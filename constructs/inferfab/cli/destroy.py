@@ -86,9 +86,12 @@ def _chosen(fleet: "FleetPlan", names: list[str]) -> "list[CellPlan]":
 
 def _contexts(cells: "list[CellPlan]") -> dict[str, str]:
     """As `inferfab verify` finds them, where kubectl knows any."""
-    from inferfab.verify.cluster import context_of, contexts
+    from inferfab.verify.cluster import NotSeen, context_of, contexts
 
-    known = contexts()
+    try:
+        known = contexts()
+    except NotSeen:
+        return {}  # the commands name the clusters then, for whoever runs them
     return {cell.name: found for cell in cells if (found := context_of(cell.cluster, known)) is not None}
 
 
