@@ -34,7 +34,8 @@ def import_command(
     """
     import json
 
-    from inferfab.adopt.imports import FILE, UnreadableStacks, imports_file, is_ours, look, stacks_in
+    from inferfab.adopt.imports import FILE, imports_file, is_ours, look
+    from inferfab.adopt.stacks import UnreadableStacks, refuse_others, stacks_in
     from inferfab.cli.fleet import sound_plan
     from inferfab.cli.output import Refused, deliver, refuse_foreign, rendered, write_whole
     from inferfab.cli.preflight import reader_of, refusing
@@ -44,6 +45,7 @@ def import_command(
     fleet = sound_plan(env)
     try:
         documents = stacks_in(stacks, fleet.ownership.name)
+        refuse_others(documents, fleet, stacks)
     except UnreadableStacks as error:
         raise Refused(str(error)) from error
     with refusing():
@@ -69,6 +71,10 @@ def import_command(
         deliver(json.dumps(body, indent=1, ensure_ascii=False), None)
     else:
         deliver(rendered(lambda c: print_imports(c, looked, written, write=write)), None)
+    told = {one.state for one in looked} - {"not needed", "cannot"}
+    if told == {"unknown"}:
+        why = next(one.why for one in looked if one.state == "unknown")
+        raise Refused(f"nothing could be looked at: {why}")
 
 
 def register(app: typer.Typer) -> None:
