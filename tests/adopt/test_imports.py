@@ -13,10 +13,11 @@ from typing import Any
 import boto3
 import pytest
 
-from inferfab.adopt.imports import CANNOT, FINDERS, NOT_NEEDED, Looked, imports_file, look, stacks_in
+from inferfab.adopt.imports import CANNOT, FINDERS, NOT_NEEDED, Looked, imports_file, look
+from inferfab.adopt.stacks import UnreadableStacks, refuse_others, stacks_in
 from inferfab.cli.main import main
 from inferfab.preflight.aws import AwsReader
-from inferfab.preflight.reader import Denied
+from inferfab.preflight.reader import Denied, ReadFailed
 from inferfab.synthesis import synthesize
 from moto_server import false_credentials, moto_endpoint
 from preflight.account import CHAT, FakeReader, fleet_of, not_there
@@ -351,6 +352,91 @@ def test_stacks_that_are_not_there(
     monkeypatch.setattr("sys.argv", ["inferfab", "import", str(file), "--stacks", str(tmp_path / folder)])
     main_exit(1)
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"account_id": "999988887777"}, "AWS account 111122223333, and the file says 999988887777"),
+        ({"bucket": "another"}, "and the file says another"),
+    ],
+)
+def test_stacks_of_an_earlier_file(out: Path, change: dict[str, str], said: str) -> None:
+    fleet = fleet_of()
+    stacks = stacks_in(out, "shop")
+    refuse_others(stacks, fleet, out)
+    own = fleet.ownership
+    assert own.accounts.aws is not None and own.state is not None
+    if "account_id" in change:
+        accounts = own.accounts.model_copy(update={"aws": own.accounts.aws.model_copy(update=change)})
+        own = own.model_copy(update={"accounts": accounts})
+    else:
+        own = own.model_copy(update={"state": own.state.model_copy(update=change)})
+    with pytest.raises(UnreadableStacks, match=said):
+        refuse_others(stacks, fleet.model_copy(update={"ownership": own}), out)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]", "null", "{", '{"resource": {"aws_x": null}}', '{"resource": []}', '{"resource": {"aws_x": {"a": 1}}}',
+        '{"data": {"aws_x": []}}', '{"provider": {"aws": {}}}', '{"provider": {"aws": [{}]}}', '{"provider": 1}',
+        '{"terraform": {"backend": []}}', '{"provider": {"aws": [{"region": "r", "allowed_account_ids": ["1"]}]}}',
+    ],
+)  # fmt: skip
+def test_stacks_that_are_none(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "stacks" / "shop-global"
+    folder.mkdir(parents=True)
+    (folder / "cdk.tf.json").write_text(text)
+    with pytest.raises(UnreadableStacks, match=r"cdk\.tf\.json"):
+        stacks_in(tmp_path, "shop")
+
+
+def _import(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: FakeReader, *argv: str, foreign: str = ""
+) -> tuple[int, Path]:
+    """Exit code, and the import file of a stack that is given one."""
+    file, folder = tmp_path / "shop.yaml", tmp_path / "cdktf.out"
+    file.write_text(CHAT)
+    shutil.copytree(out, folder)
+    blocks = folder / "stacks" / "shop-global" / "imports.tf.json"
+    if foreign:
+        blocks.write_text(foreign)
+    monkeypatch.setattr("inferfab.cli.preflight.reader_of", lambda _: reader)
+    monkeypatch.setattr("sys.argv", ["inferfab", "import", str(file), "--stacks", str(folder), *argv])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0), blocks
+
+
+class Unreachable(FakeReader):
+    """Answers nobody; STS too, or not."""
+
+    def __init__(self, *, sts: bool) -> None:
+        super().__init__({("sts", "GetCallerIdentity"): {"Account": ACCOUNT}} if sts else {})
+
+    def read(self, service: str, operation: str, region: str | None = None, **asked: Any) -> Any:
+        if (service, operation) in self.answers:
+            return super().read(service, operation, region, **asked)
+        raise ReadFailed(f"{service} does not answer")
+
+
+@pytest.mark.parametrize(("sts", "said"), [(False, "STS does not say"), (True, "nothing could be looked at")])
+def test_nothing_that_could_be_looked_at(
+    sts: bool, said: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = _import(out, tmp_path, monkeypatch, Unreachable(sts=sts))
+    assert code == 1 and said in capsys.readouterr().err
+
+
+def test_blocks_of_somebody_else_stay(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Written by hand in the very form of ours: neither replaced, nor taken away where nothing is found."""
+    text = '{"import": [{"to": "aws_x.a", "id": "mine"}]}'
+    code, blocks = _import(out, tmp_path, monkeypatch, Unreachable(sts=True), "--write", foreign=text)
+    assert code == 1 and blocks.read_text() == text
+    assert "inferfab did not write it" in capsys.readouterr().err
 
 
 @pytest.mark.slow

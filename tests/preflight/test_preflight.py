@@ -12,7 +12,7 @@ import yaml
 from inferfab import check
 from inferfab.plan.observed import Observed, ObservedReservation, read_observed, with_observed
 from inferfab.preflight.preflight import WrongAccount, preflight
-from inferfab.preflight.reader import NoCredentials
+from inferfab.preflight.reader import NoCredentials, ReadFailed
 from inferfab.preflight.reads import READS, policy
 from inferfab.preflight.stores import store_probes
 from inferfab.render.releases import cell_releases
@@ -100,6 +100,13 @@ def test_what_is_refused_is_unknown_and_names_its_permission() -> None:
     assert found.ok
     whole = report({key: denied(READS[key] or "sts") for key in WHOLE if key[0] != "sts"})
     assert {r.status for r in whole.rows if r.area != "account"} == {"unknown"}
+    # Who sees nothing has found nothing good either.
+    assert whole.blind and not whole.ok
+
+
+def test_credentials_of_nobody_knows_whom_are_refused() -> None:
+    with pytest.raises(WrongAccount, match="STS does not say"):
+        report({("sts", "GetCallerIdentity"): ReadFailed("sts in us-east-1 does not answer")})
 
 
 def test_use_that_may_not_be_counted_leaves_the_quota_unknown() -> None:
@@ -411,9 +418,14 @@ def test_progress_counts_every_question() -> None:
 
 
 class NothingAllowed:
-    """An account whose credentials may ask nothing."""
+    """An account whose credentials may ask nothing but whose they are, which nobody can forbid."""
+
+    def __init__(self, account_id: str) -> None:
+        self._account_id = account_id
 
     def read(self, service: str, operation: str, region: str | None = None, **_: Any) -> Any:
+        if service == "sts":
+            return {"Account": self._account_id}
         raise denied(READS[(service, operation)] or f"{service}:{operation}")
 
 
@@ -422,10 +434,11 @@ def test_of_every_environment_all_is_unknown_where_nothing_may_be_asked(name: st
     """No traceback whatever the fleet is made of, and each row says what to do."""
     text = (Path(__file__).parents[2] / "environments" / f"{name}.yaml").read_text(encoding="utf-8")
     fleet = fleet_of(text)
-    reader = NothingAllowed() if fleet.ownership.accounts.aws else None
+    account = fleet.ownership.accounts.aws
+    reader = NothingAllowed(account.account_id) if account else None
     found = preflight(fleet, reader, as_of=AS_OF, resolver=FakeResolver())
-    assert found.rows and found.ok
-    known = [r for r in found.rows if r.status != "unknown"]
+    assert found.rows and found.ok == (account is None)
+    known = [r for r in found.rows if r.status != "unknown" and r.what != "AWS account"]
     # What needs no question: a reservation of a machine that tells no place.
     assert {r.area for r in known} <= {"locality"}
     assert all(r.do for r in found.rows if r.status == "unknown")

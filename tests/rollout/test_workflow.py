@@ -46,7 +46,7 @@ def test_cells_wait_for_each_other_and_all_are_backed_out() -> None:
     assert (jobs["cell-usw2-c"]["needs"], jobs["cell-use1-a"]["needs"]) == (["cell-use1-b"], ["cell-usw2-c"])
     deeds = [s["run"].split(".sh ")[1] for s in jobs["cell-use1-b"]["steps"] if ".sh " in s.get("run", "")]
     assert deeds == [
-        "install", "shares new 10", "serve new", "judge", "shares new 50", "judge", "shares new 100", "judge",
+        "install", "shares new 38", "serve new", "judge", "shares new 50", "judge", "shares new 100", "judge",
         "retire new",
     ]  # fmt: skip
     west = [s["run"].split(".sh ")[1] for s in jobs["cell-usw2-c"]["steps"] if ".sh " in s.get("run", "")]

@@ -204,6 +204,16 @@ def test_execute_runs_in_order_and_stops(run: Run, programs: Path) -> None:
     assert calls[0].endswith("dev-global destroy") and calls[-1].endswith("dev-us-east-1-region destroy")
 
 
+def test_stacks_of_another_account_are_not_destroyed(run: Run, programs: Path) -> None:
+    """The file has moved to another account since it was synthesized; the old stacks are not this file's."""
+    text = (ROOT / "environments" / "dev.yaml").read_text(encoding="utf-8")
+    assert run("synth", "dev")[0] == 0
+    (programs / "dev.yaml").write_text(text.replace("111122223333", "999988887777"), encoding="utf-8")
+    code, _, err = run("destroy", str(programs / "dev.yaml"), "--confirm", "dev", "--execute")
+    assert code == 1 and "was not synthesized from this file" in err and "999988887777" in err
+    assert not (programs / "calls").exists()
+
+
 # The nightly drift
 
 

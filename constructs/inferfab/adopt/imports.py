@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Literal
 
 from inferfab.adopt.network import NETWORK
@@ -43,32 +42,6 @@ class Looked(Record):
     state: State
     import_id: str | None = None
     why: str = ""
-
-
-class UnreadableStacks(Exception):
-    """There are no synthesized stacks to look at; the message says what to do."""
-
-
-def stacks_in(out: Path, environment: str) -> dict[str, Mapping[str, Any]]:
-    """The Terraform JSON of an environment's stacks by name.
-
-    :raises UnreadableStacks: if there are none, or they are of another environment.
-    """
-    found = {}
-    for path in sorted((out / "stacks").glob("*/cdk.tf.json")):
-        try:
-            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UnreadableStacks(f"{path} cannot be read: {error}") from error
-    if not found:
-        raise UnreadableStacks(f"there are no stacks in {out}: run `inferfab synth {environment} --out {out}` before")
-    others = [name for name in found if not name.startswith(f"{environment}-")]
-    if others:
-        raise UnreadableStacks(
-            f"{out} holds {', '.join(others)}, which is not {environment}'s: run `inferfab synth {environment} "
-            f"--out {out}`, or name its folder by --stacks"
-        )
-    return found
 
 
 def look(stacks: Mapping[str, Mapping[str, Any]], reader: Reader) -> tuple[Looked, ...]:
@@ -113,4 +86,17 @@ def _one(view: StackView, stack: str, type_: str, own: str) -> Looked:
 def imports_file(looked: Sequence[Looked]) -> str:
     """The blocks of one stack, as Terraform and OpenTofu read them."""
     blocks = [{"to": one.address, "id": one.import_id} for one in looked if one.state == "found"]
-    return json.dumps({"import": blocks}, indent=2) + "\n"
+    return json.dumps({"//": _MARK, "import": blocks}, indent=2) + "\n"
+
+
+_MARK = "Written by `inferfab import --write`, which replaces it."
+"""Terraform and OpenTofu read nothing in `//` (JSON configuration syntax, comment properties)."""
+
+
+def is_ours(text: str) -> bool:
+    """Whether :func:`imports_file` wrote it."""
+    try:
+        there = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(there, dict) and there.get("//") == _MARK

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from inferfab.checks.facts import Facts
 from inferfab.checks.promises import exactly
 from inferfab.checks.registry import Problem, rule
+from inferfab.plan.cell_load import FULL, cell_loads
 
 
 @rule(
@@ -53,32 +54,21 @@ def cells_take_their_share(facts: Facts) -> Iterator[Problem]:
     # A cell has one share: of the tiers and models that it is too large for, the busiest is named.
     worst: dict[str, tuple[float, Problem]] = {}
     for route in facts.fleet.routing.routes:
-        capacity: dict[str, dict[str, float]] = {}
-        for pool in facts.fleet.pools:
-            if pool.tier == route.tier and pool.requests_per_second.low > 0:
-                for model in pool.models:
-                    by_cell = capacity.setdefault(model, {})
-                    by_cell[pool.cell] = by_cell.get(pool.cell, 0.0) + pool.requests_per_second.low
-        utilization = max(p.workload.utilization for p in facts.fleet.pools if p.tier == route.tier)
-        for model, by_cell in capacity.items():
-            shares = {r.cell: r.share for r in route.cells if r.cell in by_cell}
-            whole, offered = sum(by_cell.values()), sum(shares.values())
-            if not offered:
-                continue  # cells that get no traffic, as while they are drained
+        shares = {record.cell: record.share for record in route.cells}
+        loads = list(cell_loads(facts.fleet.pools, route.tier, shares))
+        for load in loads:
+            with_it = [other.cell for other in loads if other.model == load.model]
             # Shares of the file are of all cells; where others do not serve the tier, they are not those below.
-            everywhere = len(shares) == len(facts.fleet.cells)
-            for cell, share in shares.items():
-                busy = share / offered / (by_cell[cell] / whole) * utilization
-                if busy > 1 + 1e-9 and busy > worst.get(cell, (0.0,))[0]:
-                    problem = Problem(
-                        ("cells", cell, "traffic_share"),
-                        f"`{cell}` gets {share / offered:.0%} of `{model}`'s traffic in tier `{route.tier}` with "
-                        f"{by_cell[cell] / whole:.0%} of its capacity: {busy:.0%} busy at the planned utilization of "
-                        f"{utilization:.0%}",
-                        f"write at most {math.floor(share / busy * 100) / 100:.2f}, or add replicas there"
-                        if everywhere
-                        else f"move traffic to {', '.join(f'`{c}`' for c in shares if c != cell)}, or add replicas",
-                        value=f"{share:g}",
-                    )
-                    worst[cell] = (busy, problem)
+            everywhere = len(with_it) == len(facts.fleet.cells)
+            cell, share = load.cell, shares[load.cell]
+            if load.busy > FULL and load.busy > worst.get(cell, (0.0,))[0]:
+                problem = Problem(
+                    ("cells", cell, "traffic_share"),
+                    str(load),
+                    f"write at most {math.floor(share / load.busy * 100) / 100:.2f}, or add replicas there"
+                    if everywhere
+                    else f"move traffic to {', '.join(f'`{c}`' for c in with_it if c != cell)}, or add replicas",
+                    value=f"{share:g}",
+                )
+                worst[cell] = (load.busy, problem)
     yield from (problem for _, problem in worst.values())

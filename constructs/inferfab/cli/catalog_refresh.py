@@ -112,9 +112,9 @@ def refresh_command(
     named = [locate(one) for one in env] if env else sorted(Path("environments").glob("*.yaml"))
     costs, broken = effects(named, after)
     if write:
-        write_whole(price_path, price_text(after))
+        write_whole(price_path, price_text(after), over_input=True)
         if newer != machines:
-            write_whole(machine_path, instance_text(newer))
+            write_whole(machine_path, instance_text(newer), over_input=True)
     if out is not None or format is RefreshFormat.text:
         text = rendered(lambda c: print_refresh(c, refresh, costs, broken, day, written=write), colour=False)
         if out is not None:

@@ -69,7 +69,7 @@ def destroy_command(
         lines += ["", "The state's bucket last: docs/deploy.md, And back."]
     deliver("\n".join(lines), None)
     if execute:
-        _execute(order, out)
+        _execute(fleet, order, out)
 
 
 def _of(cells: "list[CellPlan]", fleet: "FleetPlan") -> str:
@@ -86,17 +86,21 @@ def _chosen(fleet: "FleetPlan", names: list[str]) -> "list[CellPlan]":
 
 def _contexts(cells: "list[CellPlan]") -> dict[str, str]:
     """As `inferfab verify` finds them, where kubectl knows any."""
-    from inferfab.verify.cluster import context_of, contexts
+    from inferfab.verify.cluster import NotSeen, context_of, contexts
 
-    known = contexts()
+    try:
+        known = contexts()
+    except NotSeen:
+        return {}  # the commands name the clusters then, for whoever runs them
     return {cell.name: found for cell in cells if (found := context_of(cell.cluster, known)) is not None}
 
 
-def _execute(order: "tuple[Command, ...]", out: Path) -> None:
+def _execute(fleet: "FleetPlan", order: "tuple[Command, ...]", out: Path) -> None:
     """Stops at the first that fails; what went is gone, what did not is still in its state."""
     import shutil
     import subprocess
 
+    from inferfab.adopt.stacks import UnreadableStacks, refuse_others, stacks_in
     from inferfab.cli.output import Refused
 
     for program in sorted({command.words[0] for command in order}):
@@ -106,6 +110,10 @@ def _execute(order: "tuple[Command, ...]", out: Path) -> None:
         folder = next((word.removeprefix("-chdir=") for word in command.words if word.startswith("-chdir=")), None)
         if folder is not None and not Path(folder).is_dir():
             raise Refused(f"{folder} is not there: `inferfab synth` writes it; nothing of it was destroyed")
+    try:
+        refuse_others(stacks_in(out, fleet.ownership.name), fleet, out)
+    except UnreadableStacks as error:
+        raise Refused(f"{error}; nothing was run") from error
     for command in order:
         typer.echo(f"+ {command}", err=True)
         code = subprocess.run(command.words, check=False).returncode

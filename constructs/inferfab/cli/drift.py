@@ -38,7 +38,11 @@ def drift_command(
             stacks = [stack.name for stack in synthesize(fleet, Path(scratch) / "out")]
     except SynthesisError as error:
         raise Refused(str(error)) from error
-    deliver(drift_workflow(fleet, env, stacks, cron=cron or NIGHTLY), out)
+    deliver(drift_workflow(fleet, env, stacks, cron=cron or NIGHTLY), out, ours=_ours)
+
+
+def _ours(text: str) -> bool:
+    return any("Written by `inferfab drift-workflow" in line for line in text.splitlines()[:3])
 
 
 def register(app: typer.Typer) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from inferfab.cli.inputs import begin
+
 
 def guarded(run: Callable[[], object]) -> None:
     """Run a command line; errors become a message on stderr and exit code 1."""
@@ -18,6 +20,7 @@ def guarded(run: Callable[[], object]) -> None:
         # A terminal that cannot show a character shows `?` instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    begin()
     try:
         run()
     except BrokenPipeError:

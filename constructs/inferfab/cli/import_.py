@@ -34,9 +34,10 @@ def import_command(
     """
     import json
 
-    from inferfab.adopt.imports import FILE, UnreadableStacks, imports_file, look, stacks_in
+    from inferfab.adopt.imports import FILE, imports_file, is_ours, look
+    from inferfab.adopt.stacks import UnreadableStacks, refuse_others, stacks_in
     from inferfab.cli.fleet import sound_plan
-    from inferfab.cli.output import Refused, deliver, rendered, write_whole
+    from inferfab.cli.output import Refused, deliver, refuse_foreign, rendered, write_whole
     from inferfab.cli.preflight import reader_of, refusing
     from inferfab.preflight.preflight import refuse_other_account
     from inferfab.render.text.imports import print_imports
@@ -44,6 +45,7 @@ def import_command(
     fleet = sound_plan(env)
     try:
         documents = stacks_in(stacks, fleet.ownership.name)
+        refuse_others(documents, fleet, stacks)
     except UnreadableStacks as error:
         raise Refused(str(error)) from error
     with refusing():
@@ -53,11 +55,13 @@ def import_command(
         refuse_other_account(fleet, reader)
         looked = look(documents, reader)
     written = []
+    for name in documents if write else ():
+        refuse_foreign(stacks / "stacks" / name / FILE, is_ours)
     for name in documents:
         found = [one for one in looked if one.stack == name and one.state == "found"]
         path = stacks / "stacks" / name / FILE
         if write and found:
-            write_whole(path, imports_file(found))
+            write_whole(path, imports_file(found), ours=is_ours)
             written.append(path)
         elif write:
             # Of an earlier run: what it names is not there any more.
@@ -67,6 +71,10 @@ def import_command(
         deliver(json.dumps(body, indent=1, ensure_ascii=False), None)
     else:
         deliver(rendered(lambda c: print_imports(c, looked, written, write=write)), None)
+    told = {one.state for one in looked} - {"not needed", "cannot"}
+    if told == {"unknown"}:
+        why = next(one.why for one in looked if one.state == "unknown")
+        raise Refused(f"nothing could be looked at: {why}")
 
 
 def register(app: typer.Typer) -> None:

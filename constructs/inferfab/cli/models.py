@@ -51,15 +51,17 @@ def checksum_command(
 
     Example: `inferfab checksum qwen3-8b`
     """
-    from inferfab.cli.output import Refused, deliver, write_whole
-    from inferfab.model_manifest import MANIFEST, UnusableFolder, digest_of, manifest_of
+    from inferfab.cli.output import Refused, deliver, refuse_foreign, write_whole
+    from inferfab.model_manifest import MANIFEST, UnusableFolder, digest_of, is_manifest, manifest_of
 
+    if not dry_run:
+        refuse_foreign(folder / MANIFEST, is_manifest)
     try:
         text = manifest_of(folder)
     except UnusableFolder as error:
         raise Refused(str(error)) from error
     if not dry_run:
-        write_whole(folder / MANIFEST, text)
+        write_whole(folder / MANIFEST, text, ours=is_manifest)
     deliver(digest_of(text), None)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inferfab.cli.inputs import was_read
 from inferfab.render.text.findings import printable
 
 if TYPE_CHECKING:
@@ -59,12 +60,15 @@ def for_encoding(text: str, encoding: str | None) -> str:
     return text
 
 
-def deliver(text: str, out: Path | None) -> None:
-    """Write to ``out``, or print. A reader that has gone (``| head``) is no error, and changes no exit code."""
+def deliver(text: str, out: Path | None, *, over_input: bool = False, ours: "Ours | None" = None) -> None:
+    """Write to ``out``, or print. A reader that has gone (``| head``) is no error, and changes no exit code.
+
+    :param over_input: see :func:`write_whole`, as ``ours``.
+    """
     # Terminals obey these in JSON too, where `\\u009b` means the same; colours use none of them.
     text = _C1.sub(lambda found: f"\\u{ord(found[0]):04x}", text if text.endswith("\n") else text + "\n")
     if out is not None:
-        write_whole(out, text)
+        write_whole(out, text, over_input=over_input, ours=ours)
         sys.stderr.write(f"wrote {printable(str(out))}\n")
         return
     try:
@@ -79,13 +83,24 @@ def deliver(text: str, out: Path | None) -> None:
 _C1 = re.compile("[\x7f-\x9f]")
 
 
-def write_whole(path: Path, text: str) -> None:
+Ours = Callable[[str], bool]
+"""Whether the text of a file is what a command wrote earlier."""
+
+
+def write_whole(path: Path, text: str, *, over_input: bool = False, ours: Ours | None = None) -> None:
     """Write through a temporary file beside the target, so that no half-written file is ever seen.
 
     A link stays a link. A device or a pipe (``/dev/null``, ``/dev/stdout``) is written to, never replaced.
 
-    :raises Refused: if the folder cannot be made or written to.
+    :param over_input: the command edits what it reads. Default: a file that it has read is not written over.
+    :param ours: for a file under a name that others use too: what is there is only replaced if this says so, and a
+        link is left alone. Default: whoever names a file may have it replaced.
+    :raises Refused: if the folder cannot be made or written to, or what is there is not to be replaced.
     """
+    if ours is not None:
+        refuse_foreign(path, ours)
+    elif not over_input and was_read(path):
+        raise Refused(f"{path} is what this command reads; name another file to write")
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
@@ -110,3 +125,17 @@ def write_whole(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise Refused(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def refuse_foreign(path: Path, ours: Ours) -> None:
+    """:raises Refused: if something is there that we did not write."""
+    if path.is_symlink():
+        raise Refused(f"{path} is a link, and what it leads to is not inferfab's; move it elsewhere")
+    if not path.is_file():
+        return
+    try:
+        there = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise Refused(f"cannot read {path}: {error.strerror or error}") from error
+    if not ours(there):
+        raise Refused(f"{path} is there, and inferfab did not write it; move it elsewhere, or name another")

@@ -64,8 +64,8 @@ def preflight_command(
 ) -> None:
     """Look whether the account has what the fleet needs: quotas, capacity, roles, names, secrets, images.
 
-    Nothing is ever changed. Needs AWS credentials of the environment's account. Exit code 1 if something is missing;
-    what could not be looked at is unknown, and says which permission was refused.
+    Nothing is ever changed. Needs AWS credentials of the environment's account. Exit code 1 if something is missing, or
+    nothing could be looked at; what could not be looked at is unknown, and says which permission was refused.
 
     Examples: `inferfab preflight prod`, `inferfab preflight prod --out observed.json`,
     `inferfab preflight --policy`
@@ -102,6 +102,8 @@ def preflight_command(
         from inferfab.render.text.preflight import print_preflight
 
         deliver(rendered(lambda c: print_preflight(c, report, out)), None)
+    if report.blind:
+        typer.echo("inferfab: nothing could be looked at, so this says nothing about the account", err=True)
     if not report.ok:
         raise typer.Exit(1)
 

@@ -74,7 +74,7 @@ def import_command(
         surface(found)
     except (Unimportable, NotAGrid) as error:
         raise Refused(str(error)) from error
-    deliver(found.model_dump_json(indent=1), out / file_name(worker))
+    deliver(found.model_dump_json(indent=1), out / file_name(worker), over_input=True)
 
 
 @app.command("make")
@@ -100,7 +100,7 @@ def make_command(
         found = make_profile(worker, (as_of or datetime.now(UTC)).date())
     except (ExtraMissing, CannotMake) as error:
         raise Refused(str(error)) from error
-    deliver(found.model_dump_json(indent=1), out / file_name(worker))
+    deliver(found.model_dump_json(indent=1), out / file_name(worker), over_input=True)
 
 
 def register(parent: typer.Typer) -> None:

@@ -182,7 +182,7 @@ def _deliver(changed: "dict[Path, tuple[str, str]]", *, write: bool) -> None:
         typer.echo("nothing to change", err=True)
     elif write:
         for file, (_, after) in changed.items():
-            write_whole(file, after)
+            write_whole(file, after, over_input=True)
             typer.echo(f"wrote {printable(str(file))}", err=True)
     else:
         deliver("".join(diff(old, after, str(file)) for file, (old, after) in changed.items()), None)

@@ -60,17 +60,27 @@ def write_command(
     Example: `inferfab rollout write prod`
     """
     from inferfab.cli.locate import locate
-    from inferfab.cli.output import Refused, write_whole
+    from inferfab.cli.output import Refused, refuse_foreign, write_whole
     from inferfab.render.rollout import NotAWorkflow, rollout_files
+    from inferfab.render.text.rollout import raised_words
 
     fleet, rollout = _planned(env)
     try:
         files = rollout_files(fleet, rollout, file=locate(env).as_posix(), runner=runner)
     except NotAWorkflow as error:
         raise Refused(str(error)) from error
+    for part in rollout.cells:
+        if part.raised:
+            typer.echo(f"note: {raised_words(part)}", err=True)
+    for path in files:
+        refuse_foreign(out / path, _ours)
     for path, text in files.items():
-        write_whole(out / path, text)
+        write_whole(out / path, text, ours=_ours)
         typer.echo(f"wrote {out / path}", err=True)
+
+
+def _ours(text: str) -> bool:
+    return any("Written by `inferfab rollout write" in line for line in text.splitlines()[:3])
 
 
 @app.command("shares")
@@ -103,7 +113,8 @@ def shares_command(
     step = next((s for s in part.steps if s.share_percent == percent), None)
     if step is None:
         known = ", ".join(str(s.share_percent) for s in part.steps)
-        raise typer.BadParameter(f"{cell} has no step of {percent} %; one of: {known}", param_hint="--percent")
+        why = f" ({part.raised})" if part.raised else ""
+        raise typer.BadParameter(f"{cell} has no step of {percent} %; one of: {known}{why}", param_hint="--percent")
     tree = load(locate(env)).source.tree
     cells = {name: {**body, "traffic_share": step.traffic_shares[name]} for name, body in tree["cells"].items()}
     head = f"# Written by `inferfab rollout shares`: {cell} at {percent} % of its share.\n"

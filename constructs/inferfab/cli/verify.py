@@ -102,13 +102,22 @@ def _chosen(fleet: "FleetPlan", names: list[str]) -> list["CellPlan"]:
 
 
 def _cluster(cell: "CellPlan", context: str | None, kubeconfig: Path | None) -> "Cluster | NotSeen":
-    from inferfab.verify.cluster import Kubectl, NotSeen, context_of, contexts
+    from inferfab.verify.cluster import Kubectl, NotSeen, contexts, fitting
 
     file = str(kubeconfig) if kubeconfig else None
+    if file is not None and not Path(file).is_file():
+        return NotSeen("unreachable", f"there is no kubeconfig {file}")
     if context is None:
-        context = context_of(cell.cluster, contexts(file))
-    if context is None:
-        return NotSeen("unreachable", f"kubectl has no context of its name ({_update(cell)})")
+        try:
+            known = contexts(file)
+        except NotSeen as error:
+            return error
+        mine = fitting(cell.cluster, known)
+        if len(mine) != 1:
+            of = f"the {len(known)} contexts of {file or 'kubectl'}"
+            more = f"{len(mine)} of {of} have its name ({', '.join(mine)}): name one by --context"
+            return NotSeen("unreachable", more if mine else f"none of {of} has its name ({_update(cell)})")
+        context = mine[0]
     return Kubectl(context=context, kubeconfig=file)
 
 

@@ -354,7 +354,7 @@ def _plan(environment: Environment) -> FleetPlan:
             ),
         ),
         defaults=defaults_used(environment),
-        rollout=plan_rollout(environment),
+        rollout=plan_rollout(environment, pools),
         checks=tuple(
             AcceptedRisk(rule=c.rule, severity=c.severity, pool=c.pool, reason=c.reason) for c in environment.checks
         ),

@@ -21,7 +21,9 @@ from inferfab.preflight.versions import version_probes
 
 
 class WrongAccount(Exception):
-    """The credentials are of another account than the environment's: nothing in it says anything about this fleet."""
+    """The credentials are of another account than the environment's, or it cannot be told of which: nothing in it says
+    anything about this fleet.
+    """
 
 
 _AT_ONCE = 16
@@ -44,7 +46,7 @@ def preflight(
     :param as_of: the day on which the fleet is to run: reservations that end before it do not count.
     :param hub: asks about licences. Default: nobody does, and gated models stay unknown.
     :raises NoCredentials: if AWS takes no credentials at all.
-    :raises WrongAccount: if they are of another account.
+    :raises WrongAccount: if they are of another account, or STS does not say of which.
     """
     if reader is not None:
         refuse_other_account(fleet, reader)
@@ -73,13 +75,17 @@ def preflight(
 
 
 def refuse_other_account(fleet: FleetPlan, reader: Reader) -> None:
-    """:raises WrongAccount: if the credentials are of another account than the fleet's."""
+    """:raises WrongAccount: if the credentials are of another account than the fleet's, or nobody says of which."""
     account = fleet.ownership.accounts.aws
     assert account is not None, "a reader is for a fleet with an AWS account"
     try:
         found = str(reader.read("sts", "GetCallerIdentity")["Account"])
-    except ReadFailed:
-        return  # its own row says so
+    except (ReadFailed, KeyError) as error:
+        why = str(error) if isinstance(error, ReadFailed) else "its answer names none"
+        raise WrongAccount(
+            f"STS does not say which account these credentials are of ({why}): nothing is looked at, for it could be "
+            "somebody else's"
+        ) from error
     if found != account.account_id:
         raise WrongAccount(
             f"these credentials are of account {found}, and {fleet.ownership.name} lives in {account.account_id} "

@@ -43,6 +43,15 @@ class Report(Record):
         return sum(row.status == status for row in self.rows)
 
     @property
+    def blind(self) -> bool:
+        """Whose account it is was told, and nothing else could be looked at.
+
+        Google is never asked, and a machine that tells no place needs no question.
+        """
+        asked = [row.status for row in self.rows if row.area not in ("account", "google", "locality")]
+        return bool(asked) and set(asked) == {"unknown"}
+
+    @property
     def ok(self) -> bool:
-        """Nothing is known to be missing."""
-        return not self.count("missing")
+        """Nothing is known to be missing, and something is known."""
+        return not self.count("missing") and not self.blind

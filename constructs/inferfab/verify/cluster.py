@@ -9,6 +9,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from inferfab.record import Record
@@ -50,6 +51,27 @@ class Cluster(Protocol):
         """What a Service's pod answers to a JSON body."""
 
 
+def _object(kind: str, item: Any) -> Object:
+    """The object without its nulls, which mean the same as nothing (API conventions, optional fields).
+
+    :raises NotSeen: if it has no name, or labels that are none.
+    """
+    found = _without_nulls(item)
+    meta = found.get("metadata") if isinstance(found, dict) else None
+    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
+        raise NotSeen("broken", f"kubectl's answer for {kind} holds something without a name, which is no object")
+    meta.setdefault("namespace", "")
+    if not isinstance(meta["namespace"], str) or not isinstance(meta.get("labels", {}), dict):
+        raise NotSeen("broken", f"{kind} {meta['name']} has metadata that are not those of an object")
+    return dict(found)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
 _FORWARDED = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+)")
 
 
@@ -68,9 +90,11 @@ class Kubectl:
         only = [f"--selector={selector}"] if selector else []
         try:
             items = json.loads(self._run(["get", kind, "-o", "json", *where, *only]))["items"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise NotSeen("broken", f"kubectl's answer for {kind} is no list of objects: {error}") from error
-        return list(items)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise NotSeen("broken", f"kubectl's answer for {kind} is no list of objects") from error
+        if not isinstance(items, list):
+            raise NotSeen("broken", f"kubectl's answer for {kind} is no list of objects")
+        return [_object(kind, item) for item in items]
 
     def raw(self, path: str) -> str:
         return self._run(["get", "--raw", path])
@@ -97,9 +121,11 @@ class Kubectl:
     def _run(self, words: Sequence[str]) -> str:
         command = [self._program, *self._options, f"--request-timeout={REQUEST_SECONDS}s", *words]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3 * REQUEST_SECONDS)
-        except FileNotFoundError as error:
-            raise NotSeen("unreachable", f"there is no {self._program} on this machine") from error
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=3 * REQUEST_SECONDS
+            )
+        except OSError as error:
+            raise _no_program(self._program, error) from error
         except subprocess.TimeoutExpired as error:
             raise NotSeen("unreachable", f"the API server did not answer within {3 * REQUEST_SECONDS} s") from error
         if done.returncode:
@@ -112,7 +138,11 @@ class Kubectl:
             raise NotSeen("unreachable", f"there is no {self._program} on this machine")
         target = ["port-forward", f"--namespace={namespace}", f"service/{service}", f":{port}", "--address=127.0.0.1"]
         process = subprocess.Popen(
-            [self._program, *self._options, *target], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [self._program, *self._options, *target],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
         )
         # A forward that hangs has no port to tell, and no end.
         clock = threading.Timer(REQUEST_SECONDS, process.kill)
@@ -144,14 +174,31 @@ def _refused(stderr: str) -> NotSeen:
     return NotSeen("unreachable", why)
 
 
+def _no_program(program: str, error: OSError) -> NotSeen:
+    if isinstance(error, FileNotFoundError):
+        return NotSeen("unreachable", f"there is no {program} on this machine")
+    return NotSeen("unreachable", f"{program} cannot be run: {error.strerror or error}")
+
+
 def contexts(kubeconfig: str | None = None, program: str = "kubectl") -> list[str]:
-    """Contexts that kubectl knows; empty where it cannot say."""
+    """Contexts that kubectl knows.
+
+    :raises NotSeen: where it cannot say.
+    """
+    if kubeconfig and not Path(kubeconfig).is_file():
+        raise NotSeen("unreachable", f"there is no kubeconfig {kubeconfig}")
     command = [program, *([f"--kubeconfig={kubeconfig}"] if kubeconfig else []), "config", "get-contexts", "-o", "name"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=REQUEST_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return done.stdout.split() if done.returncode == 0 else []
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=REQUEST_SECONDS
+        )
+    except OSError as error:
+        raise _no_program(program, error) from error
+    except subprocess.TimeoutExpired as error:
+        raise NotSeen("unreachable", f"{program} did not list its contexts within {REQUEST_SECONDS} s") from error
+    if done.returncode:
+        raise NotSeen("unreachable", f"{program} cannot list its contexts: {_refused(done.stderr)}")
+    return done.stdout.split()
 
 
 def context_of(cluster: str, known: Sequence[str]) -> str | None:
@@ -159,5 +206,10 @@ def context_of(cluster: str, known: Sequence[str]) -> str | None:
 
     None where none fits, or more than one does.
     """
-    fitting = [name for name in known if name == cluster or name.endswith((f":cluster/{cluster}", f"_{cluster}"))]
-    return fitting[0] if len(fitting) == 1 else None
+    found = fitting(cluster, known)
+    return found[0] if len(found) == 1 else None
+
+
+def fitting(cluster: str, known: Sequence[str]) -> list[str]:
+    """Contexts that have a cluster's name in one of these forms."""
+    return [name for name in known if name == cluster or name.endswith((f":cluster/{cluster}", f"_{cluster}"))]

@@ -1,6 +1,8 @@
 """Look at every cell that was asked for, and say what is not as planned."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from inferfab.checks.registry import RULES
 from inferfab.environment.source import Source
@@ -15,7 +17,11 @@ from inferfab.verify.requests import ask_every_tier
 from inferfab.verify.seen import Seen
 from inferfab.verify.workloads import look_at_graphs, look_at_workloads
 
-_OFFERS: tuple[Callable[[Seen, Cluster], None], ...] = (look_at_graphs, look_at_workloads, look_at_gateway)
+_OFFERS: Mapping[str, Callable[[Seen, Cluster], None]] = {
+    "graphs": look_at_graphs,
+    "workloads": look_at_workloads,
+    "the gateway": look_at_gateway,
+}
 
 
 class Verified(Record):
@@ -73,7 +79,8 @@ def _cell(fleet: FleetPlan, cell: CellPlan, cluster: Cluster | NotSeen, requests
     try:
         if isinstance(cluster, NotSeen):
             raise cluster
-        look_at_nodes(seen, cluster)
+        with _read_as_said("nodes"):
+            look_at_nodes(seen, cluster)
     except NotSeen as error:
         seen.unknown.append(f"{cell.name}: everything: {error}")
         seen.trouble(
@@ -83,10 +90,33 @@ def _cell(fleet: FleetPlan, cell: CellPlan, cluster: Cluster | NotSeen, requests
             "name a context of kubectl that reaches it (`--context`), from a machine that `access` lets in",
         )
         return seen
-    for look in _OFFERS:
-        look(seen, cluster)
+    for what, look in _OFFERS.items():
+        _look(seen, what, partial(look, seen, cluster))
     if requests:
-        ask_every_tier(seen, cluster)
-    look_at_transfers(seen, cluster, asked=requests, wait_seconds=wait_seconds if requests else 0.0)
-    look_at_alarms(seen, cluster)
+        _look(seen, "answers of the tiers", partial(ask_every_tier, seen, cluster))
+    wait = wait_seconds if requests else 0.0
+    _look(seen, "transfers", partial(look_at_transfers, seen, cluster, asked=requests, wait_seconds=wait))
+    _look(seen, "alarms", partial(look_at_alarms, seen, cluster))
     return seen
+
+
+def _look(seen: Seen, what: str, ask: Callable[[], None]) -> None:
+    try:
+        with _read_as_said(what):
+            ask()
+    except NotSeen as error:
+        seen.not_known(what, str(error))
+
+
+@contextmanager
+def _read_as_said(what: str) -> Iterator[None]:
+    """What a cluster answers is not ours: objects of another shape than the API's are no fault of this program.
+
+    :raises NotSeen: for these.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise NotSeen(
+            "broken", f"an object is not as Kubernetes' API has it ({what}: {type(error).__name__}: {error})"
+        ) from error

@@ -41,17 +41,36 @@ def shares(of: FleetPlan, cell: str) -> list[dict[str, float]]:
 
 
 def test_shares_move_within_a_region() -> None:
-    """use1-b has a quarter of the traffic: at 10 % of it 2.5, and use1-a the other 22.5 beside its 40. The cell in the
-    west has nobody to give to.
+    """use1-b has a quarter of the traffic. Cells are alike and planned for 60 %, so none takes more than 1/3 of 100/60,
+    55.55: use1-a takes 15.5 beside its 40, and use1-b keeps 9.5, which is 38 % of its own, not the 10 that were asked.
+    The cell in the west has nobody to give to.
     """
     found = fleet()
     assert shares(found, "use1-b") == [
-        {"use1-a": 0.625, "use1-b": 0.025, "usw2-c": 0.35},
+        {"use1-a": 0.555, "use1-b": 0.095, "usw2-c": 0.35},
         {"use1-a": 0.525, "use1-b": 0.125, "usw2-c": 0.35},
         {"use1-a": 0.4, "use1-b": 0.25, "usw2-c": 0.35},
     ]
     assert shares(found, "usw2-c") == [{"use1-a": 0.4, "use1-b": 0.25, "usw2-c": 0.35}]
     assert read_plan(found.to_json()) == found
+
+
+def test_steps_are_raised_to_what_the_others_can_take() -> None:
+    """By hand for use1-a: use1-b can take 30.55 beside its 25, so of 40 at least 9.45 stay, which is 24 %."""
+    rollout = fleet(rollout__share_percent_steps=[10, 20, 30, 38, 100]).rollout
+    assert rollout is not None
+    b, west, a = rollout.cells
+    assert [(s.share_percent, s.asked_percent) for s in b.steps] == [(38, None), (100, None)]
+    assert [(s.share_percent, s.asked_percent) for s in a.steps] == [(24, 10), (30, None), (38, None), (100, None)]
+    assert "`use1-a` gets 62%" in b.raised and "112% busy" in b.raised and not west.raised
+
+
+def test_a_cell_that_is_full_takes_no_more_while_another_has_room() -> None:
+    """At 10 % of the west's 35, 31.5 move. In proportion 40 of 65 would be 19.4, and use1-a can take 15.55; use1-b
+    takes the rest: 15.95 beside its 25.
+    """
+    west = shares(fleet(routing__policy="weighted"), "usw2-c")[0]
+    assert west == pytest.approx({"use1-a": 5 / 9, "use1-b": 0.965 - 5 / 9, "usw2-c": 0.035}, abs=3e-6)
 
 
 def test_weighted_names_move_everywhere() -> None:

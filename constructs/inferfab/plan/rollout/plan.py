@@ -1,9 +1,14 @@
 """Cells in order, the shares by which each takes its traffic back, and the rules of judgement."""
 
+import math
+from collections.abc import Sequence
+
 from pydantic import PositiveFloat, PositiveInt
 
 from inferfab.environment.environment import Environment
 from inferfab.environment.rollout import Rollout
+from inferfab.plan.cell_load import FULL, CellLoad, cell_loads
+from inferfab.plan.pools import PoolPlan
 from inferfab.plan.routing import traffic_shares
 from inferfab.record import Record
 
@@ -15,6 +20,8 @@ class RolloutStep(Record):
 
     share_percent: PositiveInt
     """Of the cell's own share."""
+    asked_percent: PositiveInt | None = None
+    """What the file says, where the others cannot take that much of its traffic. None: as asked."""
     traffic_shares: dict[str, float]
     """By cell; together 1."""
 
@@ -26,6 +33,8 @@ class CellRollout(Record):
     steps: tuple[RolloutStep, ...]
     others: tuple[str, ...]
     """Cells that take the rest of its traffic; empty where none can, and then the cell changes under all of it."""
+    raised: str = ""
+    """Why steps are larger than asked: what the first would be; empty where all are as asked."""
 
 
 class JudgePlan(Record):
@@ -47,15 +56,18 @@ class RolloutPlan(Record):
     judge: JudgePlan
 
 
-def plan_rollout(environment: Environment) -> RolloutPlan | None:
-    """None where the file has no ``rollout``."""
+def plan_rollout(environment: Environment, pools: Sequence[PoolPlan] = ()) -> RolloutPlan | None:
+    """None where the file has no ``rollout``.
+
+    :param pools: what the cells can take. Default: nobody looks, and steps are as asked.
+    """
     asked = environment.rollout
     if asked is None:
         return None
     shares = traffic_shares(environment)
     order = rollout_order(environment, asked)
     return RolloutPlan(
-        cells=tuple(_cell(environment, asked, cell, shares) for cell in order),
+        cells=tuple(_cell(environment, asked, cell, shares, pools) for cell in order),
         judge=JudgePlan(
             judge_minutes=asked.judge_minutes,
             longest_minutes=asked.longest_minutes,
@@ -77,14 +89,39 @@ def rollout_order(environment: Environment, asked: Rollout) -> tuple[str, ...]:
     return (*stated, *rest)
 
 
-def _cell(environment: Environment, asked: Rollout, cell: str, shares: dict[str, float]) -> CellRollout:
+def _cell(
+    environment: Environment, asked: Rollout, cell: str, shares: dict[str, float], pools: Sequence[PoolPlan]
+) -> CellRollout:
+    """Steps at which no cell gets more than it can take: a smaller one is raised to the least that is possible."""
     others = _takers(environment, cell)
-    percents = asked.share_percent_steps if others else (WHOLE,)
-    return CellRollout(
-        cell=cell,
-        steps=tuple(RolloutStep(share_percent=p, traffic_shares=_moved(shares, cell, others, p)) for p in percents),
-        others=others,
-    )
+    steps: list[RolloutStep] = []
+    raised = ""
+    if _over(pools, shares):
+        pools = ()  # too much already, as a rule says; steps do not mend it
+    for wanted in asked.share_percent_steps if others else (WHOLE,):
+        fitting = (p for p in range(wanted, WHOLE) if not _over(pools, _moved(shares, cell, others, p, pools)))
+        percent = next(fitting, WHOLE)
+        if percent != wanted and not raised:
+            load = _over(pools, _moved(shares, cell, others, wanted, pools))
+            raised = f"at {wanted} % of `{cell}`'s traffic {load}"
+        if not steps or percent > steps[-1].share_percent:
+            moved = _moved(shares, cell, others, percent, pools)
+            was = wanted if percent != wanted else None
+            steps.append(RolloutStep(share_percent=percent, asked_percent=was, traffic_shares=moved))
+        elif percent == wanted:
+            # Asked for as it is; that smaller ones were raised to it is in `raised`.
+            steps[-1] = steps[-1].model_copy(update={"asked_percent": None})
+    return CellRollout(cell=cell, steps=tuple(steps), others=others, raised=raised)
+
+
+def _over(pools: Sequence[PoolPlan], shares: dict[str, float]) -> CellLoad | None:
+    """The busiest of the cells that get more than they can take."""
+    loads = [load for load in _loads(pools, shares) if load.busy > FULL]
+    return max(loads, key=lambda load: load.busy, default=None)
+
+
+def _loads(pools: Sequence[PoolPlan], shares: dict[str, float]) -> list[CellLoad]:
+    return [load for tier in sorted({pool.tier for pool in pools}) for load in cell_loads(pools, tier, shares)]
 
 
 def _takers(environment: Environment, cell: str) -> tuple[str, ...]:
@@ -121,12 +158,38 @@ def _served(environment: Environment, cell: str) -> set[tuple[str, str]]:
     return found
 
 
-def _moved(shares: dict[str, float], cell: str, others: tuple[str, ...], percent: int) -> dict[str, float]:
-    """The cell keeps ``percent`` of its share; the rest goes to the others in proportion to theirs."""
+def _moved(
+    shares: dict[str, float], cell: str, others: tuple[str, ...], percent: int, pools: Sequence[PoolPlan]
+) -> dict[str, float]:
+    """The cell keeps ``percent`` of its share; the rest goes to the others in proportion to theirs, to none of them
+    more than it can take as long as another has room.
+    """
     rest = shares[cell] * (1 - percent / WHOLE)
-    whole = sum(shares[name] for name in others)
     found = dict(shares)
     found[cell] -= rest
-    for name in others:
-        found[name] += rest * (shares[name] / whole if whole else 1 / len(others))
-    return {name: round(share, 6) for name, share in found.items()}
+    open_ = set(others)
+    for _ in others:
+        trial = _spread(found, shares, open_, rest)
+        full: dict[str, float] = {}
+        for load in _loads(pools, trial):
+            if load.cell in open_ and load.busy > FULL:
+                # Rounded down: shares have six digits.
+                most = math.floor(trial[load.cell] / load.busy * 1e6) / 1e6
+                full[load.cell] = min(full.get(load.cell, most), most)
+        if not full or len(full) == len(open_):
+            break
+        for name, limit in full.items():
+            most = max(limit, shares[name])
+            rest -= most - found[name]
+            found[name] = most
+        open_ -= set(full)
+    return {name: round(share, 6) for name, share in _spread(found, shares, open_, rest).items()}
+
+
+def _spread(found: dict[str, float], shares: dict[str, float], to: set[str], rest: float) -> dict[str, float]:
+    """``rest`` on top of what the cells ``to`` have, in proportion to their shares."""
+    whole = sum(shares[name] for name in to)
+    return {
+        name: share + (rest * (shares[name] / whole if whole else 1 / len(to)) if name in to else 0.0)
+        for name, share in found.items()
+    }

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from inferfab.plan.rollout.judgement import Verdict
-    from inferfab.plan.rollout.plan import RolloutPlan
+    from inferfab.plan.rollout.plan import CellRollout, RolloutPlan
 
 
 def print_rollout(console: "Console", environment: str, rollout: "RolloutPlan") -> None:
@@ -20,6 +20,9 @@ def print_rollout(console: "Console", environment: str, rollout: "RolloutPlan") 
             plain(part.cell), steps, plain(", ".join(part.others)) or "nobody: it changes under all of its traffic"
         )
     console.print(table)
+    for part in rollout.cells:
+        if part.raised:
+            console.print(raised_words(part), style="yellow", markup=False)
     rules = rollout.judge
     console.print(
         f"Each step serves {rules.judge_minutes} min, then is judged on that window, with {rules.least_requests:,} "
@@ -28,6 +31,14 @@ def print_rollout(console: "Console", environment: str, rollout: "RolloutPlan") 
         f"cells, and no broken promise. What is not decided after {rules.longest_minutes} min is backed out.",
         style="dim",
     )
+
+
+def raised_words(part: "CellRollout") -> str:
+    """Why a cell's steps are not those of the file; empty where they are."""
+    if not part.raised:
+        return ""
+    steps = ", ".join(f"{step.share_percent} %" for step in part.steps)
+    return f"{part.cell}: {part.raised}. Its steps are {steps}; more replicas there allow smaller ones."
 
 
 def print_verdict(console: "Console", verdict: "Verdict") -> None:
