@@ -21,6 +21,7 @@ Placeholders wait as long before a node is started for them.
 """
 
 NOBODY_COMES = "no other server takes its place"
+
 AUTOSCALER_REPLICAS = 2
 """Of the cluster autoscaler, which starts the nodes; one of them leads."""
 
