@@ -253,7 +253,7 @@ def test_pods_are_told_apart() -> Iterator[Example]:
         return both.set(f"cells.east-b.pools.{name}", {})
 
     yield Fails(
-        beside("chat-202612"), "pools.chat-202612", ("`chat-202612`", "of `chat` (chat-[0-9a-f]{6}-…)", "east-b"),
+        beside("chat-202612"), "pools.chat-202612", ("`chat-202612-", "in east-b: `chat-`, then six of 0-9"),
         fix_says=("rename `chat-202612`",),
     )  # fmt: skip
     yield Fails(beside("chat-facade-x"), "pools.chat-facade-x", ("chat-facade-x",), fix_says=("rename",))

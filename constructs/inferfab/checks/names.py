@@ -136,21 +136,18 @@ def pods_told_apart(facts: Facts) -> Iterator[Problem]:
     seen: set[tuple[YamlPath, str]] = set()
     for cell in facts.fleet.cells:
         graphs, lanes = cell.serving.graphs, cell.serving.lanes
-        patterns = [(g.name, g.pool, g.pods_regex) for g in graphs]
-        patterns += [(lane.name, lane.pool, re.escape(lane.name)) for lane in lanes]
+        forms = [(g.name, g.pods_regex, f"`{g.route}-`, then six of 0-9 and a-f") for g in graphs]
+        forms += [(lane.name, re.escape(lane.name), f"`{lane.name}`") for lane in lanes]
         owners = [(g.name, g.pool, g.model) for g in graphs] + [(lane.name, lane.pool, "") for lane in lanes]
-        for taker, of, pattern in patterns:
+        for taker, form, words in forms:
             for name, pool, model in owners:
-                if name == taker or not re.match(f"{pattern}-", f"{name}-"):
-                    continue
                 path: YamlPath = ("pools", pool) if pool else ("models", model)
-                if (path, taker) in seen:
+                if name == taker or (path, taker) in seen or not re.match(f"{form}-", f"{name}-"):
                     continue
                 seen.add((path, taker))
                 yield Problem(
                     path,
-                    f"pods of `{path[-1]}` ({name}-…) have the form of those of `{of or taker}` ({pattern}-…) in "
-                    f"{cell.name}",
-                    f"rename `{path[-1]}`: it must not go on like that after `{of or taker}`",
+                    f"pods `{name}-…` of `{path[-1]}` begin as those of `{taker}` do in {cell.name}: {words}",
+                    f"rename `{path[-1]}`, so that it begins otherwise",
                     of_key=True,
                 )
