@@ -205,7 +205,7 @@ BROKEN: list[tuple[Callable[[Live], None], str, str, str]] = [
     (nothing_moved, "IF-VFY-009", "no KV cache was handed over", "error"),
     (over_tcp, "IF-VFY-009", "went another way", "error"),
     (pods_changed, "IF-VFY-009", "'tcp', and 'efa' was planned", "error"),
-    (no_gateway, "IF-VFY-010", "no Service gateway", "error"),
+    (no_gateway, "IF-VFY-010", "no Service entrance", "error"),
     (nobody_behind, "IF-VFY-010", "no pod stands behind", "error"),
     (gateway_sick, "IF-VFY-010", "gw-0 does not say that it is ready", "error"),
     (paged, "IF-VFY-011", "TierDown fires (tier priority)", "error"),

@@ -146,8 +146,8 @@ def graphs_are_told_apart(facts: Facts) -> Iterator[Problem]:
                 said.add(path)
                 yield Problem(
                     path,
-                    f"pods of `{other.route}` begin like those of a graph of `{one.route}` (`{one.pods_regex}`) in "
-                    f"{cell.name}",
+                    f"pods of `{other.route}` begin like those of a graph of `{one.route}`, whose name ends in any six "
+                    f"hexadecimal digits, in {cell.name}",
                     f"rename `{path[-1]}`",
                     of_key=True,
                 )
