@@ -257,7 +257,7 @@ def test_a_generation_stands_beside_the_old_group() -> None:
 
 
 def test_the_old_group_goes_alone_at_the_end() -> None:
-    """Taking `former_generation` away destroys that group and touches nothing else."""
+    """Taking `former` away destroys that group and touches nothing else."""
     both = after_of("dev", "generation:chat")
     tree = yaml.safe_load(text_of("dev"))
     tree["cells"]["use1-a"]["pools"]["chat"] = {"generation": 2}

@@ -102,7 +102,8 @@ def _difference(old: PoolPlan, new: PoolPlan) -> str:
     joins=("environment", "cloud"),
     why="the cloud cannot change these fields of a node group: Terraform destroys it and makes another, and where the "
     "capacity is reserved the new nodes wait for the old ones.",
-    do="add a pool beside the old one and drain that, or accept the gap.",
+    do="on EKS write `generation` and `former`, elsewhere add a pool beside the old one; drain the old nodes, or "
+    "accept the gap.",
     source="Terraform AWS provider: aws_eks_node_group, arguments that force replacement (aws/containers-roadmap#746); "
     "hashicorp/terraform-provider-google#23248, #25282",
 )

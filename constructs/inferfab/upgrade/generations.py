@@ -1,6 +1,7 @@
 """Steps from one generation of a pool's node groups to the next."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from inferfab.plan.fleet import CellPlan, FleetPlan
@@ -56,7 +57,7 @@ def generation_steps(
 
 def _edit(was: CellPlan, groups: list[NodeGroupPlan]) -> str:
     pool, generation = groups[0].pool, groups[0].generation
-    former = json.dumps(former_of(was, pool)).replace('"', "")
+    former = re.sub(r'"([\w.-]+)"', r"\1", json.dumps(former_of(was, pool)))  # A time keeps its quotes.
     return f"cells.{was.name}.pools.{pool}: {{generation: {generation}, former: {former}}}"
 
 
@@ -127,6 +128,7 @@ def _one_after_the_other(
         where=cell.name,
         title=f"New group {_names(groups)} on the machines that are free now",
         commands=(f"terraform -chdir={here} apply{targets_of_groups(resources, {g.cloud_name for g in groups})}",),
+        keeps=keeps(fleet, cell, lost),
         minutes=minutes("cold_start", 1),
         notes=(_NOTHING_ELSE,),
     )
