@@ -17,6 +17,7 @@ from inferfab.plan.placement import NodeGroupPlan
 from inferfab.plan.quantities import Range
 from inferfab.synthesis import synthesize
 from inferfab.upgrade.change import After, changed, has_generations
+from inferfab.upgrade.direction import backwards, repeated, there_already
 from inferfab.upgrade.keeps import keeps
 from inferfab.upgrade.steps import Step, Upgrade
 from inferfab.upgrade.target import Target
@@ -34,6 +35,7 @@ def upgrade(text: str, fleet: FleetPlan, targets: tuple[Target, ...]) -> Upgrade
     :raises inferfab.synthesis.SynthesisError: if the stacks cannot be built.
     """
     blocked = [reason for target in targets for reason in _blocked(fleet, target)]
+    blocked += [*repeated(targets), *(reason for target in targets for reason in backwards(fleet, target))]
     after: FleetPlan | None = None
     if not blocked:
         result = After(changed(text, targets, fleet))
@@ -128,6 +130,8 @@ def _steps(
     before: FleetPlan, after: FleetPlan, target: Target, stacks: dict[str, dict[str, dict[str, Any]]]
 ) -> Iterator[Step]:
     name = after.ownership.name
+    if there_already(before, target):
+        return
     if target.kind in ("kubernetes", "ami", "generation"):
         for cell in _by_traffic(after):
             was = next(c for c in before.cells if c.name == cell.name)
