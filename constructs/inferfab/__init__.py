@@ -11,6 +11,7 @@ The public surface is small on purpose::
 Importing this package never loads cdktf, boto3 or a provider.
 """
 
+from inferfab import _interrupt  # noqa: F401 - first: it is for the time of the other imports
 from inferfab.checks.check import Checked, check
 from inferfab.environment.environment import Environment
 from inferfab.environment.loading import Loaded, load, load_text

@@ -53,14 +53,3 @@ def test_secrets_have_one_owner() -> Iterator[Example]:
         pulled = PLAIN.set("images", {"pull_secret": taken})
         yield Fails(pulled, "images.pull_secret", (f"Secret `gateway/{taken}`",), fix_says=("another",))
     yield Passes(PLAIN.set("images", {"pull_secret": "quay"}))
-
-
-@examples("IF-NAM-006")
-def test_graphs_are_told_apart() -> Iterator[Example]:
-    """Any six hexadecimal digits may be a graph's own: 202612 and `decade`, but not `archiv`, nor seven of them."""
-    for digits in ("202612", "decade"):
-        both = with_pool(PLAIN, f"docs-{digits}", "other")
-        yield Fails(both, f"pools.docs-{digits}", ("`docs`", f"`docs-{digits}`"), fix_says=(f"rename `docs-{digits}`",))
-    yield Fails(with_pool(PLAIN, "docs-202612-b", "other"), "pools.docs-202612-b", ("`docs`",))
-    for name in ("docs-archiv", "docs-2026121", "docs-20261", "docs202612"):
-        yield Passes(with_pool(PLAIN, name, "other"))

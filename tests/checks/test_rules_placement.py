@@ -244,7 +244,7 @@ def test_one_cluster_a_cell() -> Iterator[Example]:
                 ("`test-east-a`",))  # fmt: skip
 
 
-@examples("IF-NAM-007")
+@examples("IF-NAM-006")
 def test_pods_are_told_apart() -> Iterator[Example]:
     """`202612` could be the digest of a graph of `chat`; five digits, or a letter that none has, could not."""
 

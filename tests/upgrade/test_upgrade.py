@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from inferfab import check, load_text
+from inferfab.catalog.charts import charts
 from inferfab.plan.fleet import FleetPlan
 from inferfab.synthesis import synthesize
 from inferfab.upgrade.change import After, changed
@@ -315,6 +316,8 @@ def test_a_new_graph_stands_beside_the_old_and_takes_its_place() -> None:
         ("chart:nothing=1.0.0", "", "no chart nothing"),
         ("chart:dynamo-platform=1.7.0", "", "moves with the engine pair"),
         ("generation:nobody", "", "no pool nobody"),
+        ("chart:gpu-operator=v1.0.0", "", "goes back from v26."),
+        ("dynamo=1.0.0", "", "goes back from 1.6.1"),
         ("generation:chat", "gcp", "stands on no EKS node group"),
     ],
 )
@@ -326,9 +329,36 @@ def test_what_must_not_be_begun(target: str, kubernetes: str, says: str) -> None
     assert any(says in reason for reason in found.blocked), found.blocked
 
 
+def test_an_older_image_is_not_gone_back_to() -> None:
+    """By its number or by its day alone; the catalog's pin of prod-hybrid is 1.36.1 of 14 October 2026."""
+    for target in ("ami=1.36.0-20250101", "ami=1.36.1-20261013"):
+        found = planned("prod-hybrid", target)
+        assert not found.steps and any("newer than" in reason for reason in found.blocked)
+    assert planned("prod-hybrid", "ami=1.36.1-20261015").steps
+
+
+@pytest.mark.parametrize("twice", [("generation:chat",) * 2, ("ami=1.36.2-20261120", "ami=1.36.3-20261201")])
+def test_one_thing_is_named_once(twice: tuple[str, ...]) -> None:
+    text = text_of("dev")
+    found = upgrade(text, plan_of(text), tuple(target_of(one) for one in twice))
+    assert not found.steps and any("named 2 times" in reason for reason in found.blocked)
+
+
+def test_a_candidate_is_older_than_its_release() -> None:
+    from inferfab.upgrade.direction import _older
+
+    assert _older("v1.2.3-rc.1", "1.2.3") and not _older("1.2.3", "v1.2.3") and not _older("1.10.0", "1.9.0")
+
+
 def test_what_is_there_already_is_nothing_to_do() -> None:
-    """A cell at the version keeps the image that it has pinned; a cloud without EKS images has no step."""
-    for name, target in (("prod-global", "kubernetes=1.36"), ("prod-gcp", f"ami={AMI}")):
+    """A cell at the version keeps the image that it has pinned; a cloud without EKS images has no step; nor has what
+    is pinned already.
+    """
+    pinned = f"chart:gpu-operator={charts()['gpu-operator'].version}"
+    for name, target in (
+        ("prod-global", "kubernetes=1.36"), ("prod-gcp", f"ami={AMI}"), ("dev", "dynamo=1.6.1"), ("dev", pinned),
+        ("prod-hybrid", "ami=1.36.1-20261014"),
+    ):  # fmt: skip
         found = planned(name, target)
         assert found.ok and not found.steps and not found.changes
 

@@ -124,7 +124,7 @@ def node_groups_differ(facts: Facts) -> Iterator[Problem]:
 
 
 @rule(
-    "IF-NAM-007",
+    "IF-NAM-006",
     "pods of one pool that look like another's",
     joins=("environment", "cluster", "cost"),
     why="a graph's name ends in six hexadecimal digits, and Prometheus finds a pool's pods by that form, so that a new "

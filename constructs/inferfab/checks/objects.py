@@ -1,6 +1,5 @@
 """Objects in a cell's cluster that two parts of the environment would both own, or that look like each other."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -120,37 +119,6 @@ def _secrets(facts: Facts, cell: CellPlan) -> Iterator[Claim]:
         for namespace in (here, SERVING_NAMESPACE):
             pull: YamlPath = ("images", "pull_secret")
             yield Claim("Secret", namespace, cell.images.pull_secret, "what pulls images", pull, of_key=False)
-
-
-@rule(
-    "IF-NAM-006",
-    "pods of two graphs that cannot be told apart",
-    joins=("environment", "cluster"),
-    why="a graph's name ends in six hexadecimal digits that change with every new one, so its pods are found by any "
-    "six. A pool whose own name goes on with six such digits is counted into the other: workers, demand and free "
-    "capacity of the two mix.",
-    do="rename one of the two.",
-    source="names of the plan: pool, and a digest of what admission makes immutable",
-)
-def graphs_are_told_apart(facts: Facts) -> Iterator[Problem]:
-    said: set[YamlPath] = set()
-    for cell in facts.fleet.cells:
-        graphs = cell.serving.graphs
-        for one in graphs:
-            for other in graphs:
-                if one is other or not re.match(f"{one.pods_regex}-", f"{other.name}-x"):
-                    continue
-                path: YamlPath = ("pools", other.pool) if other.pool else ("models", other.model)
-                if path in said:
-                    continue
-                said.add(path)
-                yield Problem(
-                    path,
-                    f"pods of `{other.route}` begin like those of a graph of `{one.route}`, whose name ends in any six "
-                    f"hexadecimal digits, in {cell.name}",
-                    f"rename `{path[-1]}`",
-                    of_key=True,
-                )
 
 
 @rule(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from inferfab._interrupt import begun
 from inferfab.cli.inputs import begin
 
 
@@ -20,8 +21,9 @@ def guarded(run: Callable[[], object]) -> None:
         # A terminal that cannot show a character shows `?` instead of ending the program.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    begin()
     try:
+        begun()
+        begin()
         run()
     except BrokenPipeError:
         # Somebody piped us into `head`; the rest is not wanted.

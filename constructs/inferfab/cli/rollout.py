@@ -64,6 +64,9 @@ def write_command(
     from inferfab.render.rollout import NotAWorkflow, rollout_files
     from inferfab.render.text.rollout import raised_words
 
+    # GitHub's labels are one line of text.
+    if not runner.strip() or runner != runner.strip() or not runner.isprintable():
+        raise typer.BadParameter(f"{runner!r} is no label of a runner", param_hint="--runner")
     fleet, rollout = _planned(env)
     try:
         files = rollout_files(fleet, rollout, file=locate(env).as_posix(), runner=runner)

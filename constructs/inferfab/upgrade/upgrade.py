@@ -16,6 +16,7 @@ from inferfab.synthesis import synthesize
 from inferfab.upgrade.change import After, changed, has_generations
 from inferfab.upgrade.commands import Resources, folder, is_fixed, minutes, traffic_away, traffic_back
 from inferfab.upgrade.commands import target as target_word
+from inferfab.upgrade.direction import backwards, repeated, there_already
 from inferfab.upgrade.generations import generation_steps
 from inferfab.upgrade.nodes import node_steps
 from inferfab.upgrade.steps import Step, Upgrade
@@ -37,6 +38,7 @@ def upgrade(text: str, fleet: FleetPlan, targets: tuple[Target, ...]) -> Upgrade
     :raises inferfab.synthesis.SynthesisError: if the stacks cannot be built.
     """
     blocked = [reason for target in targets for reason in _blocked(fleet, target)]
+    blocked += [*repeated(targets), *(reason for target in targets for reason in backwards(fleet, target))]
     after: FleetPlan | None = None
     if not blocked:
         result = After(changed(text, targets, fleet))
@@ -132,6 +134,8 @@ def _by_traffic(fleet: FleetPlan) -> list[CellPlan]:
 
 def _steps(before: FleetPlan, after: FleetPlan, target: Target, stacks: dict[str, Resources]) -> Iterator[Step]:
     name = after.ownership.name
+    if there_already(before, target):
+        return
     if target.kind in ("kubernetes", "ami", "generation"):
         for cell in _by_traffic(after):
             if target.kind == "kubernetes" and cell.cloud == "gcp" and cell.kubernetes != target.version:

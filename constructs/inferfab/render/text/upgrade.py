@@ -10,7 +10,7 @@ def upgrade_text(found: Upgrade) -> str:
         lines += ["It must not be begun:", *(f"  - {reason}" for reason in found.blocked), ""]
         return "\n".join(lines)
     if not found.steps:
-        return "\n".join([*lines, "Nothing to do: every cell that it is for is there already, or it is for none."])
+        return "\n".join([*lines, "Nothing to do: what it is for is there already, or it is for none."])
     lines += ["What changes in the plan", *(f"  {one}" for one in found.changes or ("nothing",)), ""]
     if found.new_graphs:
         lines += ["Graphs beside the old ones", *(f"  {one}" for one in found.new_graphs), ""]
