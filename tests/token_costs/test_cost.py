@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from inferfab.cli.main import app
 from inferfab.environment.loading import load
 from inferfab.plan.fleet import FleetPlan, plan
-from inferfab.token_costs.prometheus import AnswerFile, NoAnswer, PrometheusServer, read_answer
+from inferfab.prometheus_http import NoAnswer
+from inferfab.token_costs.prometheus import AnswerFile, PrometheusServer, read_answer
 from inferfab.token_costs.report import CostReport, cost_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +109,11 @@ def test_the_trend_compares_whole_weeks() -> None:
         (b'{"status": "error", "error": "query timed out"}', "query timed out"),
         (b'{"status": "success", "data": {"resultType": "vector", "result": []}}', "vector"),
         (b"[]", "no answer of Prometheus"),
+        (
+            b'{"status": "success", "data": {"resultType": "matrix", '
+            b'"result": [{"metric": {}, "values": [[0, "x"]]}]}}',
+            "a series is not as",
+        ),
     ],
 )
 def test_what_is_no_answer_is_said(text: bytes, says: str) -> None:
@@ -119,10 +125,10 @@ class _Server(BaseHTTPRequestHandler):
     asked: list[dict[str, list[str]]] = []
     status, body = 200, b""
 
-    def do_GET(self) -> None:
-        path = urllib.parse.urlsplit(self.path)
-        assert path.path == "/api/v1/query_range"
-        self.asked.append(urllib.parse.parse_qs(path.query))
+    def do_POST(self) -> None:
+        assert self.path == "/api/v1/query_range"
+        asked = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.asked.append(urllib.parse.parse_qs(asked))
         self.send_response(self.status)
         self.end_headers()
         self.wfile.write(self.body)
@@ -189,7 +195,7 @@ def test_what_does_not_answer_is_one_error(server: tuple[str, type[_Server]]) ->
     """No server, an error of Prometheus, an answer without our series, and wrong usage."""
     url, kind = server
     code, said = _run("--prometheus", "http://127.0.0.1:9", "--until", "2026-11-30")
-    assert code == 1 and "does not answer" in said and "port-forward" in said
+    assert code == 1 and "gave no answer" in said and "port-forward" in said
     kind.status, kind.body = 503, b'{"status": "error", "errorType": "unavailable", "error": "starting"}'
     code, said = _run("--prometheus", url)
     assert code == 1 and "HTTP 503" in said and "starting" in said

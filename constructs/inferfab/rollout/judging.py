@@ -6,7 +6,8 @@ from inferfab.plan.fleet import CellPlan, FleetPlan
 from inferfab.plan.rollout.judgement import Counts, Judgement, Verdict, judge
 from inferfab.plan.rollout.plan import JudgePlan
 from inferfab.plan.rollout.signals import is_promised, judged_models, planned_frontends, promises_of, signals
-from inferfab.rollout.prometheus import NoAnswer, Querier, buckets, number
+from inferfab.prometheus_http import NoAnswer
+from inferfab.rollout.prometheus import Querier, buckets, number
 
 NOBODY = Counts(started=0, failed=0, ttft={}, itl={})
 

@@ -1,19 +1,12 @@
 """Prometheus' HTTP API, as much of it as a judgement needs."""
 
-import json
 import math
-import urllib.error
-import urllib.parse
-import urllib.request
-from http.client import HTTPException
-from typing import Any, Protocol
+from typing import Protocol
+
+from inferfab.prometheus_http import SECONDS, NoAnswer, PrometheusHttp
 
 Sample = tuple[dict[str, str], float]
 """Labels and value."""
-
-
-class NoAnswer(Exception):
-    """A server did not answer, or not as Prometheus does; the message says which and how."""
 
 
 class Querier(Protocol):
@@ -31,29 +24,21 @@ class Prometheus:
     """One server.
 
     :param url: ``http://127.0.0.1:9090``, with a path before ``/api`` where a proxy adds one.
+    :raises BadAddress: if it is none.
     """
 
-    def __init__(self, url: str, *, timeout_seconds: float = 30.0) -> None:
-        self.url, self._timeout = url.rstrip("/"), timeout_seconds
+    def __init__(self, url: str, *, seconds: float = SECONDS) -> None:
+        self._http = PrometheusHttp(url, seconds=seconds)
 
     def query(self, promql: str) -> list[Sample]:
         """:raises NoAnswer: for errors of the network, of HTTP, and of the query."""
-        data = urllib.parse.urlencode({"query": promql}).encode()
-        request = urllib.request.Request(f"{self.url}/api/v1/query", data)
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as answer:
-                body: Any = json.load(answer)
-        except urllib.error.HTTPError as error:
-            said = error.read(300).decode("utf-8", "replace").strip()
-            raise NoAnswer(f"{self.url} answered {error.code} to {promql}: {said}") from error
-        except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(f"{self.url} gave no answer: {getattr(error, 'reason', error)}") from error
-        try:
-            if body["status"] != "success" or body["data"]["resultType"] != "vector":
-                raise NoAnswer(f"{self.url} did not answer with a vector to {promql}: {json.dumps(body)[:300]}")
-            return [(dict(one["metric"]), float(one["value"][1])) for one in body["data"]["result"]]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise NoAnswer(f"{self.url} does not answer as Prometheus does: {json.dumps(body)[:300]}") from error
+            return [
+                ({str(k): str(v) for k, v in one["metric"].items()}, float(one["value"][1]))
+                for one in self._http.ask("query", {"query": promql})
+            ]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            raise NoAnswer(f"{self._http.shown}: a sample is not as Prometheus writes one") from None
 
 
 def number(samples: list[Sample]) -> float | None:
