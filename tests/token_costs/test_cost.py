@@ -124,6 +124,11 @@ def test_the_trend_compares_whole_weeks() -> None:
         (b'{"status": "error", "error": "query timed out"}', "query timed out"),
         (b'{"status": "success", "data": {"resultType": "vector", "result": []}}', "vector"),
         (b"[]", "no answer of Prometheus"),
+        (
+            b'{"status": "success", "data": {"resultType": "matrix", '
+            b'"result": [{"metric": {}, "values": [[0, "x"]]}]}}',
+            "a series is not as",
+        ),
     ],
 )
 def test_what_is_no_answer_is_said(text: bytes, says: str) -> None:
@@ -137,8 +142,8 @@ class _Server(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         assert self.path == "/api/v1/query_range"
-        text = self.rfile.read(int(self.headers["content-length"])).decode()
-        self.asked.append(urllib.parse.parse_qs(text))
+        asked = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.asked.append(urllib.parse.parse_qs(asked))
         self.send_response(self.status)
         self.end_headers()
         self.wfile.write(self.body)

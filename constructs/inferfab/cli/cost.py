@@ -45,7 +45,7 @@ def cost_command(
 
     from inferfab.cli.fleet import plan_or_environment
     from inferfab.cli.output import Refused, deliver, rendered
-    from inferfab.prometheus_http import NoAnswer
+    from inferfab.prometheus_http import BadAddress, NoAnswer, address_of
     from inferfab.render.text.token_costs import costs_csv, print_costs
     from inferfab.token_costs.prometheus import AnswerFile, PrometheusServer, Source
     from inferfab.token_costs.report import cost_report
@@ -53,8 +53,12 @@ def cost_command(
     if not prometheus and not answer:
         raise typer.BadParameter("name a Prometheus, or a kept answer with --answer", param_hint="--prometheus")
     for url in prometheus or ():
-        if not url.startswith(("http://", "https://")):
-            raise typer.BadParameter(f"`{url}` is no address like http://127.0.0.1:9090", param_hint="--prometheus")
+        try:
+            address_of(url)
+        except BadAddress as error:
+            raise typer.BadParameter(
+                f"no address like http://127.0.0.1:9090: {error}", param_hint="--prometheus"
+            ) from None
     try:
         end = date.fromisoformat(until) if until else datetime.now(UTC).date()
     except ValueError as error:

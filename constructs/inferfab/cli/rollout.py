@@ -191,14 +191,20 @@ def _planned(env: str) -> "tuple[FleetPlan, RolloutPlan]":
 def _named(text: str, cells: object) -> tuple[str, str]:
     name, _, url = text.partition("=")
     if not isinstance(cells, dict) or name not in cells or not url:
-        raise typer.BadParameter(f"`{text}` is no CELL=URL", param_hint="--baseline")
+        # What was given may be an address with a password.
+        known = ", ".join(cells) if isinstance(cells, dict) else ""
+        raise typer.BadParameter(f"one is no CELL=URL; cells: {known}", param_hint="--baseline")
     _is_url(url, "--baseline")
     return name, url
 
 
 def _is_url(url: str, where: str) -> None:
-    if not url.startswith(("http://", "https://")):
-        raise typer.BadParameter(f"`{url}` is no URL; write http://HOST:PORT", param_hint=where)
+    from inferfab.prometheus_http import BadAddress, address_of
+
+    try:
+        address_of(url)
+    except BadAddress as error:
+        raise typer.BadParameter(f"no URL like http://HOST:PORT: {error}", param_hint=where) from None
 
 
 def register(parent: typer.Typer) -> None:

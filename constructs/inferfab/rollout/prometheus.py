@@ -1,11 +1,9 @@
 """Prometheus' HTTP API, as much of it as a judgement needs."""
 
-import json
 import math
-from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Protocol
 
-from inferfab.prometheus_http import NoAnswer, post
+from inferfab.prometheus_http import SECONDS, NoAnswer, PrometheusHttp
 
 Sample = tuple[dict[str, str], float]
 """Labels and value."""
@@ -26,27 +24,21 @@ class Prometheus:
     """One server.
 
     :param url: ``http://127.0.0.1:9090``, with a path before ``/api`` where a proxy adds one.
+    :raises BadAddress: if it is none.
     """
 
-    def __init__(self, url: str, *, timeout_seconds: float = 30.0) -> None:
-        self.url, self._timeout = url.rstrip("/"), timeout_seconds
+    def __init__(self, url: str, *, seconds: float = SECONDS) -> None:
+        self._http = PrometheusHttp(url, seconds=seconds)
 
     def query(self, promql: str) -> list[Sample]:
         """:raises NoAnswer: for errors of the network, of HTTP, and of the query."""
-        status, text = post(self.url, "/api/v1/query", timeout_seconds=self._timeout, query=promql)
-        said = text[:300].decode("utf-8", "replace").strip()
-        if status != HTTPStatus.OK:
-            raise NoAnswer(f"{self.url} answered {status} to {promql}: {said}")
         try:
-            body: Any = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise NoAnswer(f"{self.url} gave no answer that can be read: {said}") from error
-        try:
-            if body["status"] != "success" or body["data"]["resultType"] != "vector":
-                raise NoAnswer(f"{self.url} did not answer with a vector to {promql}: {json.dumps(body)[:300]}")
-            return [(dict(one["metric"]), float(one["value"][1])) for one in body["data"]["result"]]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise NoAnswer(f"{self.url} does not answer as Prometheus does: {json.dumps(body)[:300]}") from error
+            return [
+                ({str(k): str(v) for k, v in one["metric"].items()}, float(one["value"][1]))
+                for one in self._http.ask("query", {"query": promql})
+            ]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            raise NoAnswer(f"{self._http.shown}: a sample is not as Prometheus writes one") from None
 
 
 def number(samples: list[Sample]) -> float | None:

@@ -1,12 +1,11 @@
 """Asking Prometheus, and reading what it answered. Source: Prometheus HTTP API, /api/v1/query_range."""
 
-import json
-from http import HTTPStatus
-from typing import Protocol
+import math
+from typing import Any, Protocol
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, field_validator
 
-from inferfab.prometheus_http import NoAnswer, post
+from inferfab.prometheus_http import SECONDS, NoAnswer, PrometheusHttp, result_of
 
 DAY_SECONDS = 86_400
 COST, TOKENS = "inferfab:pool_cost_usd:sum1d", "inferfab:pool_tokens:sum1d"
@@ -20,16 +19,14 @@ class Series(BaseModel):
     metric: dict[str, str]
     values: list[tuple[float, str]]
 
-
-class _Data(BaseModel):
-    resultType: str  # noqa: N815 - Prometheus' name
-    result: list[Series]
-
-
-class _Answer(BaseModel):
-    status: str
-    data: _Data | None = None
-    error: str = ""
+    @field_validator("values")
+    @classmethod
+    def _numbers(cls, values: list[tuple[float, str]]) -> list[tuple[float, str]]:
+        for at, value in values:
+            float(value)
+            if not math.isfinite(at):
+                raise ValueError("a time is none")
+        return values
 
 
 class Source(Protocol):
@@ -45,24 +42,18 @@ class Source(Protocol):
 
 
 class PrometheusServer:
-    """A server by its address."""
+    """A server by its address.
 
-    def __init__(self, url: str, *, timeout_seconds: float = 30.0) -> None:
-        self.name = url.rstrip("/")
-        self._timeout = timeout_seconds
+    :raises BadAddress: if it is none.
+    """
+
+    def __init__(self, url: str, *, seconds: float = SECONDS) -> None:
+        self._http = PrometheusHttp(url, seconds=seconds)
+        self.name = self._http.shown
 
     def series(self, start: int, end: int) -> list[Series]:
-        try:
-            status, text = post(
-                self.name, "/api/v1/query_range", timeout_seconds=self._timeout, query=QUERY, start=start, end=end,
-                step=DAY_SECONDS,
-            )  # fmt: skip
-        except NoAnswer as error:
-            raise NoAnswer(
-                f"{error}; within a cell it is reached by `kubectl -n monitoring port-forward "
-                "svc/prometheus-kube-prometheus-prometheus 9090`, then --prometheus http://127.0.0.1:9090"
-            ) from error
-        return read_answer(text, self.name if status == HTTPStatus.OK else f"{self.name} (HTTP {status})")
+        asked: dict[str, str | int] = {"query": QUERY, "start": start, "end": end, "step": DAY_SECONDS}
+        return _series(self._http.ask("query_range", asked), self.name)
 
 
 class AnswerFile:
@@ -85,12 +76,11 @@ def read_answer(text: bytes, whose: str) -> list[Series]:
     """
     :raises NoAnswer: if it is not an answer of Prometheus, or one that says what went wrong.
     """
+    return _series(result_of(text, "query_range", whose), whose)
+
+
+def _series(result: list[Any], whose: str) -> list[Series]:
     try:
-        answer = _Answer.model_validate(json.loads(text))
-    except (ValueError, ValidationError, RecursionError) as error:
-        raise NoAnswer(f"{whose}: this is no answer of Prometheus' query_range") from error
-    if answer.status != "success" or answer.data is None:
-        raise NoAnswer(f"{whose}: Prometheus says: {answer.error or answer.status}")
-    if answer.data.resultType != "matrix":
-        raise NoAnswer(f"{whose}: an answer of kind {answer.data.resultType}, where query_range gives a matrix")
-    return answer.data.result
+        return [Series.model_validate(one) for one in result]
+    except ValidationError as error:
+        raise NoAnswer(f"{whose}: a series is not as Prometheus' query_range writes one") from error
