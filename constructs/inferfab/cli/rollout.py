@@ -99,7 +99,7 @@ def shares_command(
     Paths in the file stay as they are: write it into the folder of the environment. It is for the moment; the
     environment itself is not changed.
 
-    Example: `inferfab rollout shares prod --cell use1-b --percent 10 --out environments/prod.step.yaml`
+    Example: `inferfab rollout shares prod --cell use1-b --percent 38 --out environments/prod.step.yaml`
     """
     import yaml
 
