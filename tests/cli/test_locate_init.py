@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inferfab.checks.check import check
+from inferfab.cli.inputs import begin
 from inferfab.cli.locate import complete_environment, environment_names, locate
 from inferfab.cli.main import main
 from inferfab.cli.output import Refused, write_whole
@@ -249,6 +250,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     """The file behind a link is replaced, the link is not; also where the file does not exist yet."""
     (tmp_path / "link").symlink_to("real.txt")
     for text in ("one\n", "two\n"):
+        begin()  # a command of its own: this test reads what it wrote
         write_whole(tmp_path / "link", text)
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "real.txt").read_text(encoding="utf-8") == text

@@ -284,15 +284,12 @@ def _least_important_first(fleet: FleetPlan, cell: CellPlan) -> list[NodeGroupPl
 
 def _chart_steps(fleet: FleetPlan, chart: Chart, target: Target) -> Iterator[Step]:
     name = fleet.ownership.name
-    pinned = target.version == chart.version
     yield Step(
         where=name,
-        title=f"This release of inferfab pins {target.name} {chart.version}: read what it changes"
-        if pinned
-        else f"Install a release of inferfab that pins {target.name} {target.version} (this one has {chart.version})",
+        title=f"Install a release of inferfab that pins {target.name} {target.version} (this one has {chart.version})",
         commands=(f"inferfab images {name} --format json --out images.json", f"inferfab synth {name}"),
         notes=(
-            *(() if pinned else (_PINNED,)),
+            _PINNED,
             f"installed because: {chart.why}",
             *chart.traps,
         ),
