@@ -9,6 +9,7 @@ from typing import Any, Literal
 from inferfab.adopt.network import NETWORK
 from inferfab.adopt.services import LOOKUPS, SERVICES
 from inferfab.adopt.stack_view import Ambiguous, Finder, Match, StackView, Unlookable
+from inferfab.input_files import read_bytes
 from inferfab.preflight.reader import Reader, ReadFailed
 from inferfab.record import Record
 
@@ -57,9 +58,9 @@ def stacks_in(out: Path, environment: str) -> dict[str, Mapping[str, Any]]:
     found = {}
     for path in sorted((out / "stacks").glob("*/cdk.tf.json")):
         try:
-            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+            found[path.parent.name] = json.loads(read_bytes(path))
         except (OSError, ValueError) as error:
-            raise UnreadableStacks(f"{path} cannot be read: {error}") from error
+            raise UnreadableStacks(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not found:
         raise UnreadableStacks(f"there are no stacks in {out}: run `inferfab synth {environment} --out {out}` before")
     others = [name for name in found if not name.startswith(f"{environment}-")]
