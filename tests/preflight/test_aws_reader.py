@@ -114,6 +114,41 @@ def test_without_credentials_there_is_one_message(
     assert "aws sso login" in said
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "says"),
+    [
+        ("AWS_CONFIG_FILE", b"[default\nregion", "the AWS configuration cannot be used"),
+        ("AWS_CONFIG_FILE", b"[default]\nregion = \xff\xfe", "the AWS configuration cannot be used"),
+        ("AWS_SHARED_CREDENTIALS_FILE", b"\xff\xfe[default]", "the AWS configuration cannot be used"),
+        ("AWS_SHARED_CREDENTIALS_FILE", b"nonsense", "the AWS configuration cannot be used"),
+        ("AWS_CONFIG_FILE", b"[default]\ncredential_process = /bin/echo S3CRET", "(JSONDecodeError)"),
+        ("AWS_CONFIG_FILE", b"[default]\ncredential_process = /bin/echo {}", "AWS"),
+        ("AWS_CONFIG_FILE", b"[default]\ncredential_process = /nonexistent/x", "(FileNotFoundError)"),
+    ],
+)
+def test_a_broken_aws_configuration_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, text: bytes, says: str
+) -> None:
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        (tmp_path / name).write_bytes(text if name == variable else b"")
+        monkeypatch.setenv(name, str(tmp_path / name))
+    with pytest.raises(NoCredentials) as error:
+        AwsReader("us-east-1")
+    assert says in str(error.value) and "S3CRET" not in str(error.value) and "aws sso login" in str(error.value)
+
+
+@pytest.mark.parametrize("endpoint", ["notaurl", "http://[::1", "http://a b/"])
+def test_an_endpoint_that_is_none_is_one_message(
+    credentials: None, monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(NoCredentials, match="look at AWS_ENDPOINT_URL"):
+        AwsReader("us-east-1").read("sts", "GetCallerIdentity")
+
+
 # With moto's server.
 
 

@@ -43,6 +43,14 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[PublicHub]:
     server.server_close()
 
 
+@pytest.mark.parametrize("address", ["nonsense", "http://[::1", "http://me:S3CRET@h:port", "http://me:S3CRET h/"])
+def test_an_address_that_is_none_is_said_without_it(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    with pytest.raises(ReadFailed, match="HF_ENDPOINT names is no hub") as error:
+        PublicHub().access("open/model", REVISION)
+    assert "S3CRET" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("model", "access"),
     [

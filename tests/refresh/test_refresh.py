@@ -234,15 +234,59 @@ def test_prices_that_are_not_found_any_more_are_told(catalog: tuple[PriceFile, I
         ("x.json", "[]", "is no price list"),
         ("x.json", '{"PriceList": ["{}"]}', "not as AWS writes one"),
         ("x.json", '{"products": {}, "terms": {}}', "no publicationDate"),
-        ("x.csv", "a,b\n1,2\n", "a row is not region"),
-        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,dear,2026-01-01\n", "a row is not"),
+        ("x.csv", "a,b\n1,2\n", "its first line has no region"),
+        ("x.csv", "", "its first line has no region"),
+        ("x.csv", "<html>\n", "its first line has no region"),
+        ("x.csv", f"{HEAD}\n", "there is no price in it"),
+        ("x.json", '{"PriceList": []}', "there is no price in it"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,dear,2026-01-01\n", "x.csv:2: this row is not"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,inf,2026-01-01\n", "inf USD an hour is no price"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,nan,2026-01-01\n", "nan USD an hour is no price"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,1e308,2026-01-01\n", "is no price of a machine"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,-1,2026-01-01\n", "is no price of a machine"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge,5,2999-01-01\n", "is of 2999-01-01, which is to come"),
+        ("x.csv", f"{HEAD}\nus-east-1,p5.48xlarge\n", "this row is not"),
+        ("x.json", json.dumps(offer("1e308")), "is no price of a machine"),
+        ("x.json", json.dumps(offer("inf")), "is no price of a machine"),
+        ("x.json", json.dumps(offer(day="2999-01-01")), "is of 2999-01-01, which is to come"),
     ],
 )
 def test_files_that_are_none(name: str, text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(UnreadablePrices, match=says):
+    with pytest.raises(UnreadablePrices, match=says) as error:
         prices_in(path, DAY)
+    assert "\n" not in str(error.value) and "pydantic" not in str(error.value)
+
+
+def test_a_fact_that_is_none_is_named_with_its_type(tmp_path: Path) -> None:
+    """One sentence, whatever the part that has another form."""
+    for row, says in (
+        ({"InstanceType": "p5.48xlarge", "MemoryInfo": {"SizeInMiB": "abc"}}, "p5.48xlarge .*memory_mib is 'abc'"),
+        ({"InstanceType": 5}, r"InstanceTypes\[0\].* instance is 5"),
+        ({"InstanceType": "p5.48xlarge", "GpuInfo": []}, "another form"),
+        ({}, "without 'InstanceType'"),
+        (None, "another form"),
+    ):
+        with pytest.raises(UnreadablePrices, match=says) as error:
+            facts_in(written(tmp_path / "x.json", {"InstanceTypes": [row]}))
+        assert "\n" not in str(error.value)
+    with pytest.raises(UnreadablePrices, match="no instance type in it"):
+        facts_in(written(tmp_path / "x.json", {"InstanceTypes": []}))
+
+
+def test_what_is_not_there_is_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing environment is no environment with errors, and a wrong `--data` no broken installation."""
+    file = str(written(tmp_path / "index.json", offer()))
+    assert run(monkeypatch, "--from", file, "--env", "nope", "--as-of", "2026-12-01") == 1
+    assert "nope.yaml: there is no such file" in capsys.readouterr().err
+    assert run(monkeypatch, "--from", file, "--data", str(tmp_path / "nope"), "--as-of", "2026-12-01") == 1
+    assert "there is no such folder" in capsys.readouterr().err
+    assert run(monkeypatch, "--from", file, "--data", str(tmp_path), "--as-of", "2026-12-01") == 1
+    said = capsys.readouterr().err
+    assert "is no folder of the catalog's data" in said and "reinstall" not in said
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

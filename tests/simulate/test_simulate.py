@@ -142,7 +142,10 @@ def test_only_what_is_at_the_lost_worker_at_that_moment_is_broken_off() -> None:
 def test_what_it_refuses_is_said(tmp_path: Path) -> None:
     with pytest.raises(SimulatorFailed, match="refused"), Simulator(dynamo_python()) as simulator:
         simulator.run({"trace": str(tmp_path / "absent.jsonl"), "trace_block_tokens": 512, "engine": {}, "workers": 1})
-    with pytest.raises(SimulatorFailed, match="ended"), Simulator("/bin/false") as simulator:
+    with (
+        pytest.raises(SimulatorFailed, match="ended with exit code 1 without a word"),
+        Simulator("/bin/false") as simulator,
+    ):
         simulator.run({})
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from inferfab.input_files import read_bytes
 from inferfab.plan.fleet import FleetPlan
 
 Document = Mapping[str, Any]
@@ -67,7 +68,7 @@ def _elsewhere(document: Document, fleet: FleetPlan) -> Iterator[str]:
 
 def _read(path: Path) -> Document:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_bytes(path))
     except (OSError, ValueError, RecursionError) as error:
         raise UnreadableStacks(f"{path} cannot be read: {error}") from error
     broken = _broken(document)

@@ -12,6 +12,7 @@ from typing import TypeVar
 import yaml
 from pydantic import ValidationError
 
+from inferfab.input_files import read_text
 from inferfab.record import Record
 
 DATA = Path(__file__).parent / "data"
@@ -54,9 +55,9 @@ def read_facts(path: Path, kind: type[F]) -> F:
     :raises BadFactFile: if the file is missing, is not YAML/JSON, or does not match ``kind``.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFactFile(path, [f"cannot be read: {error}"]) from error
+        raise BadFactFile(path, [f"cannot be read: {getattr(error, 'strerror', None) or error}"]) from error
     try:
         if path.suffix == ".json":
             raw = json.loads(text)

@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from inferfab.catalog.facts import DATA, FactFile, read_facts
 from inferfab.catalog.instances import Cloud
 from inferfab.record import Record
 
+Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PriceKind = Literal["on_demand", "spot", "capacity_block"]
 
 
@@ -23,8 +24,8 @@ class Price(Record):
     region: str
     instance: str
     kind: PriceKind
-    usd_per_hour_low: PositiveFloat
-    usd_per_hour_high: PositiveFloat
+    usd_per_hour_low: Usd
+    usd_per_hour_high: Usd
     """Equal to the low end where the price is known; zones and days make spot a range."""
     as_of: date
     source: str

@@ -86,7 +86,7 @@ def refresh_command(
     """  # fmt: skip
     import json
 
-    from inferfab.catalog.facts import DATA, read_facts
+    from inferfab.catalog.facts import DATA, BadFactFile, read_facts
     from inferfab.catalog.instances import InstanceFile
     from inferfab.catalog.prices import PriceFile
     from inferfab.cli.locate import locate
@@ -99,7 +99,15 @@ def refresh_command(
 
     folder, day = data or DATA, as_of.date() if as_of else today()
     price_path, machine_path = folder / "prices.json", folder / "aws_instances.json"
-    before, machines = read_facts(price_path, PriceFile), read_facts(machine_path, InstanceFile)
+    named = [_there(locate(one)) for one in env] if env else sorted(Path("environments").glob("*.yaml"))
+    if not folder.is_dir():
+        raise Refused(f"--data {folder}: there is no such folder")
+    try:
+        before, machines = read_facts(price_path, PriceFile), read_facts(machine_path, InstanceFile)
+    except BadFactFile as error:
+        if data is None:
+            raise
+        raise Refused(f"--data {folder} is no folder of the catalog's data: {error}") from error
     types = tuple(m.name for m in machines.instances)
     # A region that is named is asked for every type; otherwise what the catalog prices is asked for again.
     priced = {(p.region, p.instance) for p in before.prices if p.cloud == "aws" and p.kind == "on_demand"}
@@ -109,7 +117,6 @@ def refresh_command(
     except UnreadablePrices as error:
         raise Refused(str(error)) from error
     refresh, after, newer = compare(before, machines, prices, facts, asked=asked)
-    named = [locate(one) for one in env] if env else sorted(Path("environments").glob("*.yaml"))
     costs, broken = effects(named, after)
     if write:
         write_whole(price_path, price_text(after), over_input=True)
@@ -130,6 +137,15 @@ def refresh_command(
         deliver(json.dumps(body, indent=1, ensure_ascii=False), None)
     else:
         deliver(text, None)
+
+
+def _there(file: Path) -> Path:
+    """:raises Refused: if there is no such file: that is a name to mend, and no environment with errors."""
+    from inferfab.cli.output import Refused
+
+    if not file.is_file():
+        raise Refused(f"{file}: there is no such file")
+    return file
 
 
 def _read(

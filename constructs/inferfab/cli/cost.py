@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from inferfab.cli.arguments import Env, Out
+from inferfab.input_files import read_bytes
 
 
 class CostFormat(StrEnum):
@@ -67,10 +68,12 @@ def cost_command(
     try:
         sources: list[Source] = [
             *(PrometheusServer(url) for url in prometheus or ()),
-            *(AnswerFile(str(path), path.read_bytes()) for path in answer or ()),
+            *(AnswerFile(str(path), read_bytes(path)) for path in answer or ()),
         ]
         report = cost_report(fleet, sources, end, days)
-    except (NoAnswer, OSError) as error:
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror or error}") from error
+    except NoAnswer as error:
         raise Refused(str(error)) from error
     if not report.days:
         asked = ", ".join(s.name for s in sources)

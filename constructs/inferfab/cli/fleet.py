@@ -10,6 +10,7 @@ from inferfab.cli.locate import locate
 from inferfab.cli.observed import observed_in
 from inferfab.cli.output import Refused, for_encoding
 from inferfab.environment.loading import Loaded, load
+from inferfab.input_files import read_bytes
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
 
 
@@ -42,7 +43,7 @@ def plan_or_environment(env: str) -> FleetPlan:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError as error:
         raise Refused(f"{path}: {error.strerror or error}") from error
 

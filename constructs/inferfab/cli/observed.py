@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inferfab.input_files import read_bytes
+
 if TYPE_CHECKING:
     from inferfab.environment.loading import Loaded
     from inferfab.plan.observed import Observed
@@ -32,7 +34,7 @@ def observed_in(file: Path | None, loaded: "Loaded") -> "Observed | None":
     from inferfab.plan.observed import UnreadableObserved, read_observed
 
     try:
-        seen = read_observed(file.read_bytes())
+        seen = read_observed(read_bytes(file))
     except OSError as error:
         raise Refused(f"{file}: {error.strerror or error}") from error
     except UnreadableObserved as error:

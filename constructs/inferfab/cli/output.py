@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inferfab.cli.inputs import was_read
+from inferfab.input_files import read_bytes
 from inferfab.render.text.findings import printable
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def refuse_foreign(path: Path, ours: Ours) -> None:
     if not path.is_file():
         return
     try:
-        there = path.read_text(encoding="utf-8", errors="replace")
+        there = read_bytes(path).decode("utf-8", "replace")
     except OSError as error:
         raise Refused(f"cannot read {path}: {error.strerror or error}") from error
     if not ours(there):

@@ -8,6 +8,7 @@ import typer
 
 from inferfab.cli.arguments import Env
 from inferfab.cli.simulate import AsOf, ProfileFile, Scale, TraceFile
+from inferfab.input_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def retune_command(
     if trace is not None:
         for at in _scales(environment, wanted):
             _set_scale(loaded, at, scale, changes, added)
-    before = path.read_text(encoding="utf-8")
+    before = read_text(path)
     try:
         # Once without batch limits: what the changed file would plan for them is known only then.
         after = _planned(edited(loaded.source, changes, added), path)
@@ -195,7 +196,7 @@ def _anew(folder: Path, profiles: "Sequence[Path]", trace: Path) -> "dict[Path, 
     found = {}
     for profile in profiles:
         path = folder / profile
-        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        old = read_text(path) if path.is_file() else ""
         found[path] = (old, fit(trace, profile.stem)[0].to_json())
     return found
 

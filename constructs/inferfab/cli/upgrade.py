@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from inferfab.cli.arguments import Env, Out
+from inferfab.input_files import read_text
 
 
 class UpgradeFormat(StrEnum):
@@ -56,7 +57,7 @@ def upgrade_plan_command(
         raise typer.BadParameter(str(error)) from error
     fleet = sound_plan(env)
     try:
-        found = upgrade(locate(env).read_text(encoding="utf-8"), fleet, targets)
+        found = upgrade(read_text(locate(env)), fleet, targets)
     except SynthesisError as error:
         raise Refused(str(error)) from error
     deliver(found.model_dump_json(indent=1) if format is UpgradeFormat.json else upgrade_text(found), out)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from inferfab.catalog.facts import DATA, read_facts
 from inferfab.catalog.gpus import gpus
+from inferfab.input_files import read_text
 from inferfab.performance.profile import NotAGrid, PerformanceProfile, Worker, surface
 from inferfab.performance.roofline import roofline_profile
 from inferfab.plan.memory import MemoryPlan, Parallelism
@@ -40,7 +41,7 @@ def own_profiles(folder: Path) -> tuple[PerformanceProfile, ...]:
 def read_performance(path: Path) -> PerformanceProfile:
     """:raises UnreadablePerformance: if it is missing, no profile, or no grid."""
     try:
-        found = PerformanceProfile.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        found = PerformanceProfile.model_validate(json.loads(read_text(path)))
         surface(found)
     except (OSError, ValueError, NotAGrid) as error:
         if isinstance(error, ValidationError):

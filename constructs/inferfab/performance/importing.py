@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inferfab.catalog.facts import Provenance
+from inferfab.input_files import MOST_PLAN_BYTES, read_text
 from inferfab.performance.npz import BadArchive, read_npz
 from inferfab.performance.profile import DecodePoint, How, PerformanceProfile, PrefillPoint, Worker
 from inferfab.performance.roofline import CONTEXTS, KV_TOKENS
@@ -59,7 +60,7 @@ def import_profile(paths: Sequence[Path], worker: Worker, *, engine: str, as_of:
 
 def _runs(path: Path) -> list[Run]:
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(read_text(path, MOST_PLAN_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise Unimportable(f"{path}: {getattr(error, 'strerror', None) or 'not JSON'}") from error
     try:

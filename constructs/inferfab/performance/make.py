@@ -54,7 +54,7 @@ def make_profile(worker: Worker, as_of: date) -> PerformanceProfile:
     try:
         answer = json.loads(run.stdout)
     except ValueError:
-        answer = {"error": run.stderr.strip()[-400:] or "it said nothing"}
+        answer = {"error": run.stderr.strip()[-400:] or f"it ended with exit code {run.returncode} without a word"}
     if "error" in answer:
         raise CannotMake(f"aiconfigurator has no answer for {worker}: {answer['error']}")
     return profile_from(worker, answer, as_of)

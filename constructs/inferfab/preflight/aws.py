@@ -58,6 +58,14 @@ class AwsReader:
                 raise NoCredentials(f"there are no AWS credentials; {_HINT}")
         except _CREDENTIALS as error:
             raise NoCredentials(f"there are no AWS credentials that can be used: {error}; {_HINT}") from error
+        except BotoCoreError as error:
+            raise NoCredentials(f"the AWS configuration cannot be used: {error}; {_HINT}") from error
+        except (KeyError, OSError, ValueError) as error:
+            # A `credential_process` that prints something else, a file that is not UTF-8. Its text may be a secret.
+            raise NoCredentials(
+                "the AWS configuration cannot be used: a file of it, or what its credential_process prints, is not as "
+                f"AWS describes it ({type(error).__name__}); {_HINT}"
+            ) from error
 
     def read(self, service: str, operation: str, region: str | None = None, **asked: Any) -> Answer:
         """As :class:`~inferfab.preflight.reader.Reader` says."""
@@ -65,6 +73,14 @@ class AwsReader:
         method = xform_name(operation)
         try:
             client = self._client(service, region or self._home)
+        except ValueError as error:
+            raise NoCredentials(
+                f"AWS cannot be asked for {service}: its endpoint or region is none; look at AWS_ENDPOINT_URL, "
+                "AWS_REGION and `endpoint_url` in the AWS configuration"
+            ) from error
+        except BotoCoreError as error:
+            raise NoCredentials(f"the AWS configuration cannot be used: {error}; {_HINT}") from error
+        try:
             if client.can_paginate(method):
                 return dict(client.get_paginator(method).paginate(**asked).build_full_result())
             return dict(getattr(client, method)(**asked))

@@ -1,10 +1,10 @@
 """Licences on the model hub: accepted by the token's owner, or not. Asked for only where somebody wants it."""
 
-import json
 import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.client import HTTPException
 from typing import Literal, Protocol
 
 from inferfab.plan.fleet import FleetPlan
@@ -42,10 +42,10 @@ class PublicHub:
     def access(self, source: str, revision: str) -> Access:
         """One HEAD request for config.json: model pages of gated models are public, their files are not."""
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        asked = urllib.request.Request(
-            f"{self._endpoint}/{source}/resolve/{revision}/config.json", headers=headers, method="HEAD"
-        )
         try:
+            asked = urllib.request.Request(
+                f"{self._endpoint}/{source}/resolve/{revision}/config.json", headers=headers, method="HEAD"
+            )
             with _OPENER.open(asked, timeout=_SECONDS):
                 return "readable"
         except urllib.error.HTTPError as error:
@@ -57,8 +57,13 @@ class PublicHub:
                 if error.code == 404:
                     return "no such model"
                 raise ReadFailed(f"the hub answers with {error.code}") from error
-        except (OSError, ValueError, json.JSONDecodeError) as error:
-            raise ReadFailed(f"the hub does not answer: {error}") from error
+        except urllib.error.URLError as error:
+            raise ReadFailed(f"the hub does not answer: {getattr(error.reason, 'strerror', None) or 'no'}") from error
+        except OSError as error:
+            raise ReadFailed(f"the hub does not answer: {error.strerror or 'the network refuses'}") from error
+        except (HTTPException, ValueError) as error:
+            # Not in the library's words: they hold the address, and that may hold a password.
+            raise ReadFailed(f"what {ENDPOINT} names is no hub: it is no URL, or does not speak HTTP") from error
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

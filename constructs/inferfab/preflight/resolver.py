@@ -37,7 +37,8 @@ class SystemResolver:
                 asking.send(question(zone, mark))
                 answer = asking.recv(4096)
         except OSError as error:
-            raise ReadFailed(f"the DNS resolver {address} does not answer: {error}") from error
+            why = error.strerror or f"nothing within {_SECONDS} s"
+            raise ReadFailed(f"the DNS resolver {address} does not answer: {why}") from error
         return answered(answer, mark)
 
 

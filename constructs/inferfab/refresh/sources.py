@@ -11,11 +11,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from inferfab.catalog.prices import Price
+from inferfab.input_files import MOST_PLAN_BYTES, read_text
 from inferfab.preflight.reader import Reader
 from inferfab.record import Record
 
@@ -27,6 +30,11 @@ _FILTERS = {
 }  # fmt: skip
 _FAMILY = "Compute Instance"
 _AT_ONCE = 8
+MOST_USD_PER_HOUR = 10_000.0
+"""The dearest machines of the catalog cost about 1 % of it: above, it is a slip or another currency."""
+_AHEAD = timedelta(days=1)
+"""Where it is tomorrow already."""
+_COLUMNS = ("region", "instance_type", "usd_per_hour", "generated_at")
 
 
 class UnreadablePrices(Exception):
@@ -81,7 +89,7 @@ def live_spot(reader: Reader, regions: Iterable[str], types: Iterable[str], as_o
         for row in answer.get("SpotPriceHistory", []):
             key, at = (row["InstanceType"], row["AvailabilityZone"]), row["Timestamp"]
             if key not in newest or at > newest[key][0]:
-                newest[key] = (at, float(row["SpotPrice"]))
+                newest[key] = (at, _plausible(float(row["SpotPrice"])))
         by_type: dict[str, list[float]] = defaultdict(list)
         for (instance, _), (_, usd) in newest.items():
             by_type[instance].append(usd)
@@ -110,9 +118,16 @@ def prices_in(path: Path, as_of: date) -> list[Price]:
     :param as_of: for answers, which are not dated.
     :raises UnreadablePrices: for anything else.
     """
+    found = _prices_in(path, as_of)
+    if not found:
+        raise UnreadablePrices(f"{path}: there is no price in it that counts (Linux, on demand, shared machines)")
+    return found
+
+
+def _prices_in(path: Path, as_of: date) -> list[Price]:
     text = _text(path)
     if path.suffix == ".csv":
-        return _from_csv(path, text)
+        return _from_csv(path, text, as_of)
     body = _json(path, text)
     if isinstance(body.get("products"), dict) and isinstance(body.get("terms"), dict):
         published = str(body.get("publicationDate", ""))[:10]
@@ -120,6 +135,8 @@ def prices_in(path: Path, as_of: date) -> list[Price]:
             day = date.fromisoformat(published)
         except ValueError as error:
             raise UnreadablePrices(f"{path}: the price list has no publicationDate") from error
+        if day > as_of + _AHEAD:
+            raise UnreadablePrices(f"{path}: the price list is of {day}, which is to come")
         return _prices(_of_offer(body), day, "AWS price list AmazonEC2 (public file)")
     if isinstance(body.get("PriceList"), list):
         rows = (_as_product(item) for item in body["PriceList"])
@@ -138,17 +155,31 @@ def facts_in(path: Path) -> list[Fact]:
     rows = _json(path, _text(path)).get("InstanceTypes")
     if not isinstance(rows, list):
         raise UnreadablePrices(f"{path} is no answer of `aws ec2 describe-instance-types`: there is no InstanceTypes")
-    try:
-        return [_fact(row) for row in rows]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadablePrices(f"{path}: an instance type is not as EC2 describes one ({error})") from error
+    if not rows:
+        raise UnreadablePrices(f"{path}: there is no instance type in it")
+    found = []
+    for at, row in enumerate(rows):
+        try:
+            found.append(_fact(row))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            name = row.get("InstanceType") if isinstance(row, dict) else None
+            which = name if isinstance(name, str) else f"InstanceTypes[{at}]"
+            if isinstance(error, ValidationError):
+                first = error.errors()[0]
+                why = f"{first['loc'][0]} is {first['input']!r:.40}"
+            else:
+                why = f"without {error}" if isinstance(error, KeyError) else "a part of it has another form"
+            raise UnreadablePrices(f"{path}: {which} is not as EC2 describes an instance type: {why}") from error
+    return found
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadablePrices(f"{path} cannot be read: {error}") from error
+        return read_text(path, MOST_PLAN_BYTES)
+    except OSError as error:
+        raise UnreadablePrices(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadablePrices(f"{path} cannot be read: byte {error.start} is not UTF-8") from error
 
 
 def _json(path: Path, text: str) -> dict[str, Any]:
@@ -208,26 +239,54 @@ def _usd(terms: Iterable[Mapping[str, Any]]) -> float | None:
                     usd = float(dimension["pricePerUnit"]["USD"])
                 except (KeyError, ValueError, TypeError) as error:
                     raise UnreadablePrices(f"a price is not in USD ({error})") from error
-                if usd > 0 and math.isfinite(usd):
-                    return round(usd, 6)
+                if usd:
+                    return _plausible(usd)
     return None
 
 
-def _from_csv(path: Path, text: str) -> list[Price]:
+def _plausible(usd: float) -> float:
+    """To a millionth; every price comes through here.
+
+    :raises UnreadablePrices: if it is no price of a machine.
+    """
+    usd = round(usd, 6) if math.isfinite(usd) else usd
+    if not 0 < usd <= MOST_USD_PER_HOUR:
+        raise UnreadablePrices(f"{usd:g} USD an hour is no price of a machine; at most {MOST_USD_PER_HOUR:,.0f} is")
+    return usd
+
+
+def _from_csv(path: Path, text: str, as_of: date) -> list[Price]:
+    rows = csv.DictReader(io.StringIO(text))
+    found = []
     try:
-        return [
-            Price(
-                cloud="aws", region=row["region"], instance=row["instance_type"], kind="on_demand",
-                usd_per_hour_low=round(float(row["usd_per_hour"]), 6),
-                usd_per_hour_high=round(float(row["usd_per_hour"]), 6),
-                as_of=datetime.fromisoformat(row["generated_at"]).date(), source=f"{path.name}",
+        if missing := [name for name in _COLUMNS if name not in (rows.fieldnames or ())]:
+            raise UnreadablePrices(
+                f"{path}: its first line has no {', '.join(missing)}; it names {', '.join(_COLUMNS)}"
             )
-            for row in csv.DictReader(io.StringIO(text))
-        ]  # fmt: skip
-    except (KeyError, ValueError, TypeError) as error:
-        raise UnreadablePrices(
-            f"{path}: a row is not region, instance_type, usd_per_hour, generated_at ({error})"
-        ) from error
+        for row in rows:
+            try:
+                found.append(_csv_price(path, row, as_of))
+            except (ValueError, TypeError, UnreadablePrices) as error:
+                why = error if isinstance(error, UnreadablePrices) else "a price is a number, a date is 2026-11-30"
+                raise UnreadablePrices(
+                    f"{path}:{rows.line_num}: this row is not {', '.join(_COLUMNS)}: {why}"
+                ) from error
+    except csv.Error as error:
+        raise UnreadablePrices(f"{path}:{rows.line_num}: is no CSV: {error}") from error
+    return found
+
+
+def _csv_price(path: Path, row: Mapping[str, str], as_of: date) -> Price:
+    day = datetime.fromisoformat(row["generated_at"]).date()
+    if day > as_of + _AHEAD:
+        raise UnreadablePrices(f"it is of {day}, which is to come")
+    if not row["region"] or not row["instance_type"]:
+        raise UnreadablePrices("a region or an instance type is empty")
+    usd = _plausible(float(row["usd_per_hour"]))
+    return Price(
+        cloud="aws", region=row["region"], instance=row["instance_type"], kind="on_demand", usd_per_hour_low=usd,
+        usd_per_hour_high=usd, as_of=day, source=path.name,
+    )  # fmt: skip
 
 
 def _fact(row: Mapping[str, Any]) -> Fact:

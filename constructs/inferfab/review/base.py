@@ -7,6 +7,7 @@ from pathlib import Path
 from inferfab.checks.check import check
 from inferfab.environment.loading import Loaded, load, load_text
 from inferfab.findings import has_errors
+from inferfab.input_files import read_bytes
 from inferfab.plan.fleet import FleetPlan, UnreadablePlan, read_plan
 from inferfab.review.errors import ReviewError
 from inferfab.review.findings import PolicyFinding, ours
@@ -89,7 +90,7 @@ def _from_path(path: Path, environment: Path, name: str) -> Base:
 def _from_file(path: Path) -> Base:
     if path.suffix == ".json":
         try:
-            return Base(title=str(path), plan=read_plan(path.read_bytes()), known=True, findings=None)
+            return Base(title=str(path), plan=read_plan(read_bytes(path)), known=True, findings=None)
         except UnreadablePlan as error:
             raise ReviewError(f"--base {path}: {error}") from error
         except OSError as error:

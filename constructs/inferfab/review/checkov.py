@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inferfab.catalog.checkov import checkov_severity
+from inferfab.input_files import MOST_PLAN_BYTES, read_bytes
 from inferfab.record import Record
 from inferfab.review.decode import decoded
 from inferfab.review.errors import BadPlan, ReviewError
@@ -28,7 +29,7 @@ def read_checkov(path: Path, constructs: dict[str, str]) -> CheckovRun:
     :raises ReviewError: if the file is no JSON of checkov.
     """
     try:
-        raw = json.loads(decoded(path.read_bytes()))
+        raw = json.loads(decoded(read_bytes(path, MOST_PLAN_BYTES)))
     except OSError as error:
         raise ReviewError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError, BadPlan) as error:
@@ -94,7 +95,7 @@ def construct_paths(folder: Path) -> dict[str, str]:
     found = {}
     for file in files:
         try:
-            document = json.loads(file.read_bytes())
+            document = json.loads(read_bytes(file))
             for type_, members in document.get("resource", {}).items():
                 for name, body in members.items():
                     path = body.get("//", {}).get("metadata", {}).get("path")

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from inferfab.input_files import MOST_PLAN_BYTES, read_bytes
 from inferfab.review.decode import SHOW, decoded
 from inferfab.review.errors import BadPlan
 from inferfab.review.json_sections import JsonObject
@@ -23,7 +24,7 @@ def read_plan_file(path: Path) -> JsonObject:
     :raises BadPlan: if the file is not one; the message says what it is instead and which command to run.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MOST_PLAN_BYTES)
     except OSError as error:
         raise BadPlan(f"cannot be read: {error.strerror or error}") from error
     return find_plan(decoded(data))

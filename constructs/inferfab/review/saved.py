@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from inferfab.input_files import MOST_PLAN_BYTES, read_bytes
 from inferfab.review.errors import BadPlan
 from inferfab.review.json_sections import JsonObject
 from inferfab.review.report import REVIEW_VERSION, Report
@@ -20,7 +21,7 @@ _FIRST = re.compile(rb"\s*\{\s*" + _KEY)
 def is_saved_review(path: Path) -> bool:
     """Whether a file is a review: by a key at its top. A plan may have a variable of that name."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MOST_PLAN_BYTES)
     except OSError:
         return False
     if _FIRST.match(data):
@@ -42,7 +43,7 @@ def read_saved_review(path: Path) -> Report:
     :raises BadPlan: if it is broken or of another version.
     """
     try:
-        raw = json.loads(path.read_bytes())
+        raw = json.loads(read_bytes(path, MOST_PLAN_BYTES))
         version = raw.get("review_version") if isinstance(raw, dict) else None
         if version != REVIEW_VERSION:
             raise BadPlan(

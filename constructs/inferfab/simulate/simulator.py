@@ -89,9 +89,15 @@ class Simulator:
             line = ""
         if not line:
             _, said = process.communicate()
-            last = said.strip().splitlines()[-1:] or ["it said nothing"]
-            raise SimulatorFailed(f"Dynamo's simulator ended: {last[0][:400]}")
-        answer = json.loads(line)
+            last = said.strip().splitlines()[-1:]
+            why = f": {last[0][:400]}" if last else f" without a word; is {self.python} the Python with Dynamo in it?"
+            raise SimulatorFailed(f"Dynamo's simulator ended with exit code {process.returncode}{why}")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise SimulatorFailed(f"Dynamo's simulator answers with something else: {line.strip()[:100]!r}")
         if "error" in answer:
             raise SimulatorFailed(f"Dynamo's simulator refused: {answer['error']}")
         self.runs += 1

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 
+from inferfab.input_files import read_text
 from inferfab.record import Record
 
 PROFILE_VERSION = 1
@@ -120,7 +121,7 @@ class UnreadableProfile(Exception):
 def read_profile(path: Path) -> TrafficProfile:
     """:raises UnreadableProfile: if the file is missing or no profile of a version that this release reads."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UnreadableProfile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     try:
