@@ -156,3 +156,16 @@ def test_a_plan_is_tried_with_its_own_numbers() -> None:
     fixed = try_fleet(planned("fixed"), path_of("m-large"), scale=1.0)
     assert fixed.pools == ()
     assert fixed.left_out == (("p", "fixed: it has no room to scale (min = max)"),)
+
+
+def test_windows_that_stand_twice_or_off_the_grid_are_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Two models in one file, of which the last would count alone; and starts of no one width."""
+    head = "window_start_s,rate_rps,mean_input_tokens,mean_output_tokens\n"
+    twice = tmp_path / "twice.csv"
+    twice.write_text(head + "".join(f"{600 * n},{rate},100,100\n" for n in range(40) for rate in (1, 5)))
+    with pytest.raises(UnusableTrace, match="a window that is there already"):
+        read_series(twice)
+    ragged = tmp_path / "ragged.csv"
+    ragged.write_text(head + "".join(f"{600 * n + (n % 2) * 294},1,100,100\n" for n in range(40)))
+    with pytest.raises(UnusableTrace, match=r"\d+ of 40 windows do not begin at a multiple of 306 s"):
+        read_series(ragged)

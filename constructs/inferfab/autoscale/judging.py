@@ -1,5 +1,7 @@
 """Forecasts against what came."""
 
+from functools import lru_cache
+
 from inferfab.autoscale.forecast import before, pinball_loss
 from inferfab.autoscale.result import Judged
 from inferfab.autoscale.rolling import Samples, quantile, rolling_quantile
@@ -13,7 +15,7 @@ def judge(rate: Samples, forecasts: Samples, settings: ForecastSettings, start: 
     from what was known when the forecast was made.
     """
     steps, q = settings.horizon_s // settings.interval_s, settings.quantile
-    calm = rolling_quantile(rate, QUIET_QUANTILE, settings.window_s // settings.interval_s)
+    calm = _calm(tuple(rate), settings.window_s // settings.interval_s)
     made = before(forecasts, steps)
     rows: list[tuple[float, float, bool]] = []
     for at in range(max(start, steps), end):
@@ -31,6 +33,12 @@ def judge(rate: Samples, forecasts: Samples, settings: ForecastSettings, start: 
         quiet_coverage_percent=_coverage(quiet) if quiet else None,
         windows=len(rows),
     )
+
+
+@lru_cache(maxsize=16)
+def _calm(rate: tuple[float | None, ...], window: int) -> list[float | None]:
+    """Every way of scaling is judged by the same quiet hours."""
+    return rolling_quantile(rate, QUIET_QUANTILE, window)
 
 
 def _pinball(rows: list[tuple[float, float, bool]], q: float) -> float:

@@ -118,6 +118,9 @@ def _read(trace: Trace) -> tuple[dict[float, float], list[tuple[float, float, fl
                 if value
                 else (0.0, 0.0)
             )
+            if at in windows:
+                # Of two rows the last would count alone, and the demand of the other would be gone.
+                raise BadRow("a window that is there already; add up what comes at one time, or take a file for each")
             if len(windows) >= _MOST_WINDOWS:
                 raise UnusableTrace(f"{trace.path} has more than {_MOST_WINDOWS:,} windows; make them wider")
         except BadRow as error:

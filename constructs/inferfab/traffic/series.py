@@ -13,8 +13,8 @@ from inferfab.traffic.rows import UnusableTrace
 
 REQUEST_WINDOW_S = 60
 """Into which single requests are counted."""
-MOST_SAMPLES = 200_000
-"""Four and a half months of minutes."""
+MOST_SAMPLES = 60_000
+"""Six weeks of minutes: about a minute of work for each pool."""
 
 
 class RateSeries(Record):
@@ -50,6 +50,12 @@ def read_series(path: Path) -> RateSeries:
         width = round(min((b - a for a, b in pairwise(times)), default=0.0))
         if width < 1:
             raise UnusableTrace(f"{path} has fewer than two windows, or windows of less than a second")
+        off = sum(1 for at in times if abs((at - times[0]) / width - round((at - times[0]) / width)) > 0.05)
+        if off > len(times) / 100:
+            raise UnusableTrace(
+                f"{path}: {off:,} of {len(times):,} windows do not begin at a multiple of {width} s after the first; "
+                "write windows of one width"
+            )
         fill: float | None = None
     else:
         width, fill = REQUEST_WINDOW_S, 0.0
