@@ -9,6 +9,10 @@ from typing import Required, TypedDict
 from inferfab.aws.values import Ports
 from inferfab.terraform import Construct, ITerraformDependable
 from inferfab.terraform.aws.vpc import SecurityGroup, VpcSecurityGroupEgressRule, VpcSecurityGroupIngressRule
+from inferfab.terraform.skips import skip_check
+
+_FROM_EVERYWHERE = {"CKV_AWS_24": 22, "CKV_AWS_25": 3389, "CKV_AWS_260": 80}
+"""checkov's checks of ports that nobody opens to everybody."""
 
 
 class Peer(TypedDict, total=False):
@@ -34,9 +38,15 @@ def let_in(
     scope: Construct, rule: str, group_id: str, ports: Ports | None, peer: Peer, why: str
 ) -> ITerraformDependable:
     """:param ports: None for all traffic of every protocol."""
-    return VpcSecurityGroupIngressRule(
+    made = VpcSecurityGroupIngressRule(
         scope, f"in-{rule}", security_group_id=group_id, description=why, **_traffic(ports), **peer
     )
+    # checkov reads a range of ports without an address as one from everywhere.
+    if ports is not None and "referenced_security_group_id" in peer:
+        for check, port in _FROM_EVERYWHERE.items():
+            if ports.first <= port <= ports.end:
+                skip_check(made, check, "from one security group, not from any address")
+    return made
 
 
 def let_out(
