@@ -1,6 +1,5 @@
 """What may stand in a workflow that a command writes, and Ctrl-C before the command line is there."""
 
-import functools
 import signal
 import subprocess
 import sys
@@ -83,9 +82,13 @@ def test_ctrl_c_later_is_130(tmp_path: Path) -> None:
 
 def _interrupted(argv: list[str]) -> tuple[int, str]:
     """Exit code and stderr after Ctrl-C at the first line of output."""
-    # A job in the background, as CI's may be, hands on that Ctrl-C is ignored.
-    hear = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear) as process:
+    # A job in the background, as CI's may be, hands on that Ctrl-C is ignored; a handler of ours is handed on to nobody.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "importing\n"
         time.sleep(0.1)
