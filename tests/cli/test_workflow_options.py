@@ -82,7 +82,7 @@ def test_ctrl_c_later_is_130(tmp_path: Path) -> None:
 
 def _interrupted(argv: list[str]) -> tuple[int, str]:
     """Exit code and stderr after Ctrl-C at the first line of output."""
-    # A job in the background, as CI's may be, hands on that Ctrl-C is ignored; a handler of ours is handed on to nobody.
+    # A job in the background, as CI may be, hands on that Ctrl-C is ignored; a handler is not handed on.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
