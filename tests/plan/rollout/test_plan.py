@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from conformance.shared_folder import shared
 from inferfab.environment.loading import load_text
 from inferfab.plan.fleet import FleetPlan, plan, read_plan
 from inferfab.plan.rollout.signals import planned_frontends, promises_of, signals
 
 ROOT = Path(__file__).resolve().parents[3]
-METRICS = Path("/work/shared/data/metrics/dynamo-1.6.1.json")
 
 
 @cache
@@ -113,9 +113,8 @@ def test_promises_are_held_where_frontends_know_the_tier() -> None:
 
 def test_every_metric_exists() -> None:
     """In the list scraped from Dynamo 1.6.1: names, and the labels and values that the questions pick by."""
-    if not METRICS.is_file():
-        pytest.skip("the shared folder with the metric lists is not here")
-    known = {m["name"]: m for m in json.loads(METRICS.read_text(encoding="utf-8"))["metrics"]}
+    listed = shared("data/metrics/dynamo-1.6.1.json").read_text(encoding="utf-8")
+    known = {m["name"]: m for m in json.loads(listed)["metrics"]}
     asked = signals("m", 30, "x-.*")
     assert set(re.findall(r"dynamo_\w+", asked.behind_router)) <= set(known)
     assert "reason" in known["dynamo_frontend_failures_total"]["labels"]

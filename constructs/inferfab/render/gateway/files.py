@@ -159,12 +159,6 @@ def _listeners(gateway: GatewayPlan) -> list[dict[str, Any]]:
     return [*tiers, listener(_HEALTH, gateway.hostname, "The cell's own name: its health, and nothing else.")]
 
 
-def _own_ranges(cell: CellPlan) -> tuple[str, ...]:
-    """Where the cell's own nodes and pods are."""
-    racks = cell.racks
-    return (cell.network.cidr, *((racks.node_cidr, racks.pod_cidr) if racks else ()))
-
-
 def _proxy_image() -> str:
     """What Envoy Gateway would take by itself, without asking the mirror."""
     (found,) = (one for one in chart_images()[charts()["envoy-gateway"].chart].images if one.image.endswith("/envoy"))
