@@ -24,8 +24,6 @@ from inferfab.plan.served import ModelPlan
 from inferfab.plan.transport import EnvValue, Transport
 from inferfab.record import Record
 
-SIDE_CHANNEL_PORT = 5600
-"""vLLM's default; rank n adds n (vllm/distributed/.../nixl/base_scheduler.py)."""
 LATENT_BLOCK_TOKENS = 64
 """KV block of a model with multi-head latent attention.
 

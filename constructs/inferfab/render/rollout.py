@@ -6,13 +6,8 @@ from inferfab.catalog.actions import actions
 from inferfab.plan.fleet import FleetPlan
 from inferfab.plan.names import SERVING_NAMESPACE
 from inferfab.plan.prometheus import prometheus_url
-from inferfab.plan.rollout.plan import CellRollout, RolloutPlan
+from inferfab.plan.rollout.plan import AROUND_MINUTES, READY_MINUTES, CellRollout, RolloutPlan
 from inferfab.render.templates import render
-
-_READY_MINUTES = 45
-"""For graphs to be ready: a cold start is some 14 minutes, and nodes come first."""
-_AROUND_MINUTES = 30
-"""Installing, applying and names, of one cell."""
 
 
 class NotAWorkflow(Exception):
@@ -58,7 +53,7 @@ def rollout_files(fleet: FleetPlan, rollout: RolloutPlan, *, file: str, runner: 
 def _minutes(rollout: RolloutPlan, part: CellRollout) -> int:
     """The longest that a cell may take."""
     # The last look may begin just before the deadline.
-    return _AROUND_MINUTES + _READY_MINUTES + len(part.steps) * (rollout.judge.longest_minutes + 10)
+    return AROUND_MINUTES + READY_MINUTES + len(part.steps) * (rollout.judge.longest_minutes + 10)
 
 
 def _cell(fleet: FleetPlan, rollout: RolloutPlan, position: int) -> dict[str, object]:

@@ -13,8 +13,6 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from inferfab.input_files import read_text
 from inferfab.record import Record
 
-PROFILE_VERSION = 1
-
 
 class Provenance(Record):
     """Where a profile comes from."""

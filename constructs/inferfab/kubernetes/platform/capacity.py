@@ -26,8 +26,6 @@ _RENAMES = "metricstransform"
 """The processor's older name. Newer collectors call it ``metrics_transform`` and take this one as a deprecated alias
 (opentelemetry-collector-contrib#47960); older ones know no other.
 """
-LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
-"""What the collector does in AWS, on the streams of its log group."""
 
 
 class FreeCapacity(Record):

@@ -18,6 +18,11 @@ from inferfab.plan.serving.serving import ServingPlan
 from inferfab.plan.tiers import TierPlan
 from inferfab.record import Record
 
+UNUSUAL_QUANTILE = 0.9
+"""Of request rates over the forecast's window: more than that asks for a worker more."""
+MOST_LATENCY_FACTOR = 2
+"""However late answers are, workers at most double at once: a stall is not cured by more of them."""
+
 INTERVAL_SECONDS = 60
 """Between two evaluations of the rules: 72 hours of them are 4,320 samples a pool, which Prometheus sorts in a
 millisecond or two."""

@@ -12,6 +12,13 @@ from inferfab.plan.serving.serving import ServingPlan
 from inferfab.plan.tiers import TierPlan
 from inferfab.record import Record
 
+TCP_SHARE = 0.5
+"""Of KV bytes that must be seen by RDMA counters; both are counted over the same five minutes at different ends."""
+SLOW_SHARE = 0.2
+"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it. Both are
+of one GPU, as engines time each GPU's transfer by itself.
+"""
+
 SLO_DAYS = 30
 """Period of an error budget (Google SRE Workbook, chapter 5: 30 days, as in all of its figures)."""
 EFA_EXPORTER_PORT = 9110

@@ -83,9 +83,6 @@ class RacksPlan(Record):
     trust_anchor_arn: str | None
     profile_arn: str | None
 
-    def of_group(self, name: str) -> tuple[ServerPlan, ...]:
-        return tuple(server for server in self.servers if server.node_group == name)
-
 
 def plan_racks(racks: Racks, network: NetworkPlan, marking: Marking, groups: tuple[NodeGroupPlan, ...]) -> RacksPlan:
     """Decide the racks of a cell whose node groups are known."""

@@ -13,6 +13,10 @@ from inferfab.plan.routing import traffic_shares
 from inferfab.record import Record
 
 WHOLE = 100
+READY_MINUTES = 45
+"""For graphs to be ready: a cold start is some 14 minutes, and nodes come first."""
+AROUND_MINUTES = 30
+"""Installing, applying and names, of one cell."""
 
 
 class RolloutStep(Record):

@@ -6,7 +6,7 @@ is there against all others. Those that add to what is there add to ready worker
 again at every evaluation until they serve.
 """
 
-from inferfab.plan.autoscaling.autoscaling import PoolAutoscaling
+from inferfab.plan.autoscaling.autoscaling import MOST_LATENCY_FACTOR, UNUSUAL_QUANTILE, PoolAutoscaling
 from inferfab.plan.autoscaling.demand import DemandPlan
 from inferfab.plan.autoscaling.workers import RoleScaling
 from inferfab.plan.names import SERVING_NAMESPACE
@@ -20,9 +20,6 @@ BY_QUEUE = "inferfab:pool_workers:queue"
 BY_LATENCY = "inferfab:pool_workers:latency"
 BY_SURGE = "inferfab:pool_workers:surge"
 PLACEHOLDERS = "inferfab:pool_placeholders:wanted"
-UNUSUAL_QUANTILE = 0.9
-MOST_LATENCY_FACTOR = 2
-"""However late answers are, workers at most double at once: a stall is not cured by more of them."""
 
 
 def rate_rule(demand: DemandPlan, labels: dict[str, str]) -> Rule:

@@ -5,19 +5,13 @@ Two severities: ``page`` is a promise that is being broken, or will be before mo
 
 from inferfab.plan.fleet import CellPlan
 from inferfab.plan.names import SERVING_NAMESPACE
-from inferfab.plan.observability.observability import ObservabilityPlan
+from inferfab.plan.observability.observability import SLOW_SHARE, TCP_SHARE, ObservabilityPlan
 from inferfab.render.observability.fact_rules import number
 from inferfab.render.observability.rule import Group, Rule
 from inferfab.render.observability.slo_rules import burn_alert
 
 _IN = "{{ $labels.pool }} in {{ $labels.cell }}"
 _NODE = "{{ $labels.node }}"
-TCP_SHARE = 0.5
-"""Of KV bytes that must be seen by RDMA counters; both are counted over the same five minutes at different ends."""
-SLOW_SHARE = 0.2
-"""Of the planned speed, over the time in which transfers run. Below it not even a busy fabric explains it. Both are
-of one GPU, as engines time each GPU's transfer by itself.
-"""
 APPLICATION_XIDS = (13, 31, 43, 45)
 """Faults that a program causes itself. Source: NVIDIA, XID Errors, table "possible causes": user app error."""
 
